@@ -1,0 +1,35 @@
+"""Leases of future send slots: how one limit is shared by many workers without counting in each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRequest:
+    """A worker asks for what it can use in the next 250 to 500 ms."""
+
+    holder: str  # host:pid:uuid of the worker process
+    count: int
+    in_flight: int
+    pause_ms: int = 0  # a Retry-After that the endpoint gave this worker: moves the model's clock for everybody
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Send slots: the first after ``first_delay_ms`` from now, then one every ``spacing_ms``.
+
+    Delays are relative because clocks of hosts differ. ``count`` may be less than asked. ``spacing_ms`` is 0 when the
+    model has no ``qps.limit``. ``concurrency`` is this holder's share of the model's ``concurrency.limit``.
+    """
+
+    lease_id: str
+    count: int
+    first_delay_ms: float
+    spacing_ms: float
+    expires_in_ms: int
+    epoch: int  # changes with every ALTER of a limit
+    enabled: bool
+    concurrency: int
+    qps_limit: float | None
+    holders: int  # live holders of this model, for the fallback when the registry is away
