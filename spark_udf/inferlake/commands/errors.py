@@ -1,0 +1,45 @@
+"""What can be wrong with a command on this machine.
+
+InferlakeError
+└── CommandError
+    ├── MissingExtra                  MISSING_EXTRA
+    └── UnreadableScript              UNREADABLE_SCRIPT
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inferlake_sql.errors import InferlakeError
+
+
+class CommandError(InferlakeError):
+    """A command cannot do its work here."""
+
+    code = "COMMAND_ERROR"
+    status = 400
+
+
+class MissingExtra(CommandError):
+    """A command whose packages are not installed."""
+
+    code = "MISSING_EXTRA"
+
+    def __init__(self, command: str, extras: Sequence[str], module: str) -> None:
+        install = f"pip install 'inferlake[{','.join(extras)}]'"
+        super().__init__(
+            f"`inferlake {command}` needs the package {module!r}, which comes with an extra: {install}.",
+            command=command,
+            extras=list(extras),
+            module=module,
+            install=install,
+        )
+
+
+class UnreadableScript(CommandError):
+    """A file of statements that is no UTF-8 text."""
+
+    code = "UNREADABLE_SCRIPT"
+
+    def __init__(self, path: str, cause: str) -> None:
+        super().__init__(f"{path} cannot be read as UTF-8 text: {cause}.", path=path)
