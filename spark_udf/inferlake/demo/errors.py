@@ -1,0 +1,102 @@
+"""What can go wrong with the demo, each with what to look at next.
+
+InferlakeError
+└── DemoError
+    ├── ServiceFailed                 SERVICE_FAILED      a part ended before it was ready
+    ├── ServiceSlow                   SERVICE_SLOW        a part was not ready in time
+    ├── ModelOutOfReach               MODEL_OUT_OF_REACH  a hub model, and no network or no such model
+    ├── NotReconciled                 NOT_RECONCILED      two counts that must be equal are not
+    ├── NoProbeStored                 NO_PROBE_STORED     the registry did not probe the model in time
+    └── Unexpected                    UNEXPECTED          a foreign error, with the place of its details
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from inferlake_sql.errors import InferlakeError
+
+
+class DemoError(InferlakeError):
+    """The demo cannot go on."""
+
+    code = "DEMO_ERROR"
+
+
+class ServiceFailed(DemoError):
+    """A process of the demo ended before it was ready."""
+
+    code = "SERVICE_FAILED"
+
+    def __init__(self, name: str, status: int, said: str, log: Path) -> None:
+        super().__init__(
+            f"{name} ended with status {status} before it was ready: {said or 'it said nothing'} (all of it: {log}).",
+            name=name,
+            status=status,
+            log=str(log),
+        )
+
+
+class ServiceSlow(DemoError):
+    """A process of the demo is alive and not ready after the time it may take."""
+
+    code = "SERVICE_SLOW"
+
+    def __init__(self, name: str, seconds: float, log: Path) -> None:
+        super().__init__(
+            f"{name} is not ready after {seconds:.0f} s. On a busy machine give it more with "
+            f"INFERLAKE_DEMO_START_SECONDS; what it said is in {log}.",
+            name=name,
+            seconds=seconds,
+            log=str(log),
+        )
+
+
+class ModelOutOfReach(DemoError):
+    """A model of the hub that is not on this disk and cannot be fetched."""
+
+    code = "MODEL_OUT_OF_REACH"
+
+    def __init__(self, model: str, cause: str) -> None:
+        super().__init__(
+            f"The model {model!r} is no folder here, is not in the local cache, and the hub cannot give it ({cause}). "
+            f"Connect to the network, give --model a folder that holds the model, or leave --model out to use the one "
+            f"that comes with Inferlake.",
+            model=model,
+        )
+
+
+class NotReconciled(DemoError):
+    """Two counts that must be equal are not: something was lost, or paid twice."""
+
+    code = "NOT_RECONCILED"
+
+    def __init__(self, what: str, left: int, right: int, log: Path) -> None:
+        super().__init__(
+            f"The counts do not agree: {what}, but {left} is not {right}. Details are in {log}.",
+            what=what,
+            left=left,
+            right=right,
+        )
+
+
+class NoProbeStored(DemoError):
+    """The registry probes every model by itself, and has stored nothing."""
+
+    code = "NO_PROBE_STORED"
+
+    def __init__(self, model: str, seconds: float, log: Path) -> None:
+        super().__init__(
+            f"The registry has stored no health sample of {model!r} within {seconds:.0f} s; its log is {log}.",
+            model=model,
+            seconds=seconds,
+        )
+
+
+class Unexpected(DemoError):
+    """An error of somebody else's library, cut to its first line."""
+
+    code = "UNEXPECTED"
+
+    def __init__(self, doing: str, said: str, log: Path) -> None:
+        super().__init__(f"Something broke while {doing}: {said} (all of it: {log}).", doing=doing)
