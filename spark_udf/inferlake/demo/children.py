@@ -1,7 +1,7 @@
 """The processes that the demo starts, and how none of them outlives it.
 
-Ray, vLLM and Spark start helpers of their own, some of which leave their parent. On Linux a process can ask to become the
-new parent of every orphan below it, so one walk down the tree of processes finds them all, whoever started them.
+Ray, vLLM and Spark start helpers of their own, some of which leave their parent. On Linux a process can ask to become
+the new parent of every orphan below it, so one walk down the tree of processes finds them all, whoever started them.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ class Waiting:
 
     names: Sequence[str]
     started: float = field(default_factory=time.monotonic)
+    spinner: Spinner = field(default_factory=lambda: Spinner("dots", style="cyan"))
     ready: dict[str, tuple[float, str]] = field(default_factory=dict)
 
     def arrived(self, name: str, detail: str) -> float:
@@ -153,7 +154,7 @@ def _moving(state: Waiting) -> RenderableType:
             grid.add_row("", Text("✓", "bold green"), name, Text(detail, "dim"), Text(f"{seconds:.1f} s", "dim"))
         else:
             seconds = time.monotonic() - state.started
-            grid.add_row("", Spinner("dots", style="cyan"), name, Text("starting …", "dim"), f"{seconds:.0f} s")
+            grid.add_row("", state.spinner, name, Text("starting …", "dim"), f"{seconds:.0f} s")
     return Group(grid)
 
 

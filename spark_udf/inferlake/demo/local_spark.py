@@ -1,0 +1,38 @@
+"""Spark on this machine alone: two task slots, loopback, its words in a log file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+_SETTINGS: Final = {
+    "spark.app.name": "inferlake-demo",
+    "spark.master": "local[2]",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "8",
+    # Neither is looked at here, and each costs start time.
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def start(folder: Path) -> SparkSession:
+    """Start a JVM whose output, and that of the Python workers, goes to ``folder/spark.log``, and a session in it.
+
+    Tables lie below ``folder/tables``. The caller ends the session; the JVM ends with this process.
+    """
+    conf = SparkConf(loadDefaults=False)
+    for key, value in _SETTINGS.items():
+        conf.set(key, value)
+    conf.set("spark.sql.warehouse.dir", str(folder / "tables"))
+    conf.set("spark.local.dir", str(folder / "scratch"))
+    with (folder / "spark.log").open("wb") as log:
+        gateway = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})
+    return SparkSession(SparkContext(conf=conf, gateway=gateway))
