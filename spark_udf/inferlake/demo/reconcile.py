@@ -1,7 +1,7 @@
 """The arithmetic of a run: nothing lost, nothing paid twice.
 
-``rows == accepted + rejected``, and the endpoint itself, asked for the requests that it has served, must have seen exactly
-one for each different row that needed one.
+``rows == accepted + rejected``, and the endpoint itself, asked for the requests that it has served, must have seen
+exactly one for each different row that needed one.
 """
 
 from __future__ import annotations

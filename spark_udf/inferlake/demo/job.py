@@ -1,0 +1,84 @@
+"""The demo's job: every session log through the model, the answers judged, the rows routed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType
+
+import inferlake
+from inferlake import functions as F
+from inferlake.demo.article import MODEL, SCHEMA
+
+SESSIONS: Final = Path(__file__).parent / "sessions.jsonl"
+REJECTED_TABLE: Final = "ai_output_rejected"
+KEYS: Final = ("session_id",)
+
+_COLUMNS: Final = (
+    "session_id string, events array<struct<at string, action string, page string, message string>>, "
+    "media_url string, expected string"
+)
+# More tasks than slots, so that progress moves; few enough that each keeps many requests in flight.
+_TASKS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The sessions, and what can be said of them before any call."""
+
+    sessions: DataFrame
+    rows: int
+    null_rows: int
+    different: int
+
+
+def read_sessions(spark: SparkSession, path: Path = SESSIONS) -> Input:
+    """Read the file and count what a run must cost: one call for each different row that has any input.
+
+    Rows with an even number ask for constrained decoding, the others leave the model free, so equal sessions in
+    different halves are different requests.
+    """
+    raw = spark.read.schema(_COLUMNS).option("mode", "FAILFAST").json(path.as_uri())
+    number = sf.regexp_extract("session_id", r"(\d+)$", 1).cast("int")
+    sessions = raw.withColumn("constrained", number % 2 == 0)
+    callable_rows = sessions.where("events IS NOT NULL OR media_url IS NOT NULL")
+    rows = sessions.count()
+    return Input(
+        sessions=sessions,
+        rows=rows,
+        null_rows=rows - callable_rows.count(),
+        different=callable_rows.select("constrained", "events", "media_url").distinct().count(),
+    )
+
+
+def label(sessions: DataFrame) -> DataFrame:
+    """Return the sessions with the model's answer as the struct column ``ai_output``; nothing is called yet."""
+    spread = sessions.repartition(_TASKS, "session_id")
+    constrained = _answered(spread.where("constrained"), schema=SCHEMA)
+    free = _answered(spread.where("NOT constrained"), schema=None)
+    return constrained.unionByName(free)
+
+
+def _answered(sessions: DataFrame, schema: str | None) -> DataFrame:
+    answer = F.ai_function(
+        model=MODEL,
+        input_columns=["events", "media_url"],
+        output_type=StringType(),
+        timeout_ms=30_000,
+        response_schema=schema,
+        returns="struct",
+        # An endpoint that dies half-way must not take the rows with it that it has answered.
+        max_error_ratio=1.0,
+    )
+    return sessions.select("*", answer.alias("ai_output"))
+
+
+def route(labelled: DataFrame, run: str) -> inferlake.Routed:
+    """Call, judge and write, in one Spark job."""
+    return inferlake.route_rejected(
+        labelled, "ai_output", SCHEMA, rejected_table=REJECTED_TABLE, keys=list(KEYS), run=run
+    )
