@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import Final, NoReturn
 
 MASK: Final = "******"
@@ -39,3 +41,29 @@ class Secret:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Secret cannot be pickled: it must not travel in a Spark plan")
+
+
+@dataclass(frozen=True, slots=True)
+class SecretReference:
+    """Says where a secret lies without being one: ``secret://scope/key``, ``env:NAME`` or ``file:/path``.
+
+    Safe to print, store and compare. Who resolves it, and when, is the registry's business.
+    """
+
+    scheme: str  # secret, env or file
+    target: str  # scope/key, NAME, /path
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.target}" if self.scheme == "secret" else f"{self.scheme}:{self.target}"
+
+
+_REFERENCE = re.compile(r"(?:(secret)://([\w.-]+(?:/[\w.-]+)+)|(env):([A-Za-z_]\w*)|(file):(/[^\x00-\x1f\x7f]+))", re.ASCII)
+
+
+def parse_secret_reference(text: str) -> SecretReference | None:
+    """Return the reference that a text is, or None when it is anything else (a literal secret, say)."""
+    match = _REFERENCE.fullmatch(text)
+    if match is None:
+        return None
+    scheme, target = (group for group in match.groups() if group is not None)
+    return SecretReference(scheme, target)
