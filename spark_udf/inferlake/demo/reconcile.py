@@ -50,8 +50,8 @@ def claims(counts: Counts) -> Iterator[Claim]:
         equal = counts.rows - counts.null_rows - counts.different
         due = counts.rows - counts.null_rows - equal + counts.retries
         yield Claim(
-            f"{counts.served} requests served by the endpoint = {counts.rows} rows − {counts.null_rows} without input "
-            f"− {equal} equal to another + {counts.retries} retries",
+            f"{counts.served} requests counted by the endpoint = {counts.rows} rows − {counts.null_rows} "
+            f"without input − {equal} equal to another + {counts.retries} retries",
             counts.served,
             due,
         )

@@ -1,4 +1,4 @@
-"""What the demo shows of its runs: the table of figures, a few rows of each kind, and the sums that must agree."""
+"""What the demo shows of its runs: the table of figures, and a few rows of each kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from rich import box
-from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -117,16 +116,6 @@ def rejected_rows(rows: Sequence[RejectedRow]) -> Table:
         output = Text(_short(row.ai_output)) if row.ai_output else Text("nothing", style="dim")
         table.add_row(row.session_id, Text(row.reason, style="yellow"), Text(_short(row.detail)), output)
     return table
-
-
-def sums(runs: Sequence[Run]) -> RenderableType:
-    """Return every claim with a mark that says whether it holds."""
-    lines: list[Text] = []
-    for run in runs:
-        for claim in run.claims:
-            mark = ("✓ ", "green") if claim.holds else ("✗ ", "bold red")
-            lines.append(Text.assemble(mark, claim.sentence))
-    return Group(*lines)
 
 
 def as_document(runs: Sequence[Run]) -> str:

@@ -54,7 +54,7 @@ class Screen:
     def title(self, text: str, below: str) -> None:
         """Open the show."""
         self.console.print()
-        self.console.print(Text.assemble(("  ", ""), (text, "bold cyan")), Text(f"  {below}", "dim"), sep="\n")
+        self.show(Group(Text(text, "bold cyan"), Text(below, "dim"), Text()))
 
     def heading(self, number: int, text: str) -> None:
         """Begin a part."""
@@ -78,6 +78,11 @@ class Screen:
     def show(self, what: RenderableType) -> None:
         """Show a table."""
         self.console.print(Padding(what, (0, 0, 0, 2)))
+
+    def claim(self, sentence: str, *, holds: bool) -> None:
+        """Show a sentence that was checked, and whether it is true."""
+        mark, style = ("✓", "bold green") if holds else ("✗", "bold red")
+        self.console.print(_hung(mark, style, Text(sentence)))
 
     def warn(self, text: str) -> None:
         """Say something that the reader must not miss."""
