@@ -1,1 +1,1 @@
-"""The dashboard: pages drawn on the server, over the same services as the API. ``build_router`` is what an application mounts."""
+"""The dashboard: pages drawn on the server, over the same services as the API."""
