@@ -1,21 +1,26 @@
 """The root error of the project and the errors of the language.
 
     InferlakeError                    code, status, message, fields
-    └── LanguageError                 text that is not understood or not allowed     400
-        ├── SyntaxProblem             PARSE_SYNTAX_ERROR     line, column, caret, expected
+    └── LanguageError                 INVALID_STATEMENT: not understood or not allowed; carries its place in the text
+        ├── StatementSyntaxError      SYNTAX_ERROR           found, expected, syntax
+        ├── UnreadableText            UNREADABLE_TEXT
+        ├── MultipleStatements        MULTIPLE_STATEMENTS
         ├── NestingTooDeep            NESTING_TOO_DEEP
-        ├── NotSupported              NOT_SUPPORTED
         ├── ConflictingClauses        CONFLICTING_CLAUSES
         ├── InvalidName               INVALID_NAME
-        ├── InvalidLocation           INVALID_LOCATION
-        ├── UnknownProperty           UNKNOWN_PROPERTY       near
-        ├── ReservedProperty          RESERVED_PROPERTY
-        ├── RequiredProperty          REQUIRED_PROPERTY
-        ├── DuplicateKey              DUPLICATE_KEY
-        ├── InvalidValue              INVALID_VALUE          unit and range
+        ├── InvalidParameter          INVALID_PARAMETER
         ├── InvalidTraffic            INVALID_TRAFFIC
-        ├── MissingParameter          MISSING_PARAMETER
-        └── SecretPlaceholder         SECRET_PLACEHOLDER
+        ├── InvalidLocation           INVALID_LOCATION       reason
+        ├── InvalidReference          INVALID_REFERENCE
+        ├── ModelNotConstant          MODEL_NOT_CONSTANT
+        ├── NotSupported              NOT_SUPPORTED
+        └── PropertyError             INVALID_PROPERTY
+            ├── UnknownProperty       UNKNOWN_PROPERTY       key, near
+            ├── DuplicateKey          DUPLICATE_KEY
+            ├── InvalidValue          INVALID_VALUE          key, wanted, unit, allowed
+            ├── ReservedKey           RESERVED_KEY
+            ├── RequiredProperty      REQUIRED_PROPERTY
+            └── SecretPlaceholder     SECRET_PLACEHOLDER
 
 The registry adds its own branch in ``inferlake_registry.contract.problems``, the Spark side in ``inferlake.errors``.
 A message is built inside its class from typed arguments, so a call site is one line and the wording cannot drift.
@@ -25,6 +30,7 @@ Every error can be pickled (Spark carries it from worker to driver) and rebuilt 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
@@ -75,7 +81,7 @@ class Place:
 
 
 class LanguageError(InferlakeError):
-    """A statement that cannot be understood or is not allowed; ``line``, ``column`` and ``snippet`` are fields when known."""
+    """A statement that cannot be understood or is not allowed; its place, when known, is among the fields."""
 
     code = "INVALID_STATEMENT"
     status = 400
@@ -102,7 +108,9 @@ class StatementSyntaxError(LanguageError):
     def __init__(self, found: str, expected: Sequence[str], syntax: str = "") -> None:
         wanted = expected[0] if len(expected) == 1 else f"one of {', '.join(expected)}"
         form = f" The form is: {syntax}" if syntax else ""
-        super().__init__(f"Expected {wanted}, found {found}.{form}", found=found, expected=list(expected), syntax=syntax)
+        super().__init__(
+            f"Expected {wanted}, found {found}.{form}", found=found, expected=list(expected), syntax=syntax
+        )
 
 
 class UnreadableText(LanguageError):
@@ -139,7 +147,9 @@ class ConflictingClauses(LanguageError):
 
     def __init__(self, first: str, second: str) -> None:
         twice = first == second
-        message = f"{first} is given twice; keep one." if twice else f"{first} and {second} exclude each other; keep one."
+        message = (
+            f"{first} is given twice; keep one." if twice else f"{first} and {second} exclude each other; keep one."
+        )
         super().__init__(message, first=first, second=second)
 
 
@@ -242,8 +252,8 @@ class SecretPlaceholder(PropertyError):
 
     def __init__(self, key: str) -> None:
         super().__init__(
-            f"The value of {key!r} is the mask of a printed statement, not a value. Put the real one in its place, or a "
-            f"reference: secret://scope/key, env:NAME or file:/path.",
+            f"The value of {key!r} is the mask of a printed statement, not a value. Put the real one in its place, "
+            f"or a reference: secret://scope/key, env:NAME or file:/path.",
             key=key,
         )
 
@@ -276,7 +286,7 @@ class ModelNotConstant(LanguageError):
 
     def __init__(self, function: str) -> None:
         super().__init__(
-            f"The first argument of {function} must be a constant text: permissions and limits are settled when the query "
-            f"is planned. To choose by row, write one call per model and pick the result with CASE.",
+            f"The first argument of {function} must be a constant text: permissions and limits are settled when the "
+            f"query is planned. To choose by row, write one call per model and pick the result with CASE.",
             function=function,
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,7 +50,7 @@ class ModelName:
 class ModelReference:
     """What a call's first argument says: a model, and at most one of a version and an alias.
 
-    ``verbatim`` is the other reading of a bare text such as ``gpt-4.1``: one name, dots and all. Look up ``name`` first.
+    ``verbatim`` is the other reading of a bare text such as ``gpt-4.1``: one name, dots and all. ``name`` goes first.
     """
 
     name: ModelName
@@ -106,9 +107,8 @@ def parse_name(text: str) -> ModelName:
 def parse_reference(text: str) -> ModelReference:
     """Read the first argument of a call: ``m``, ``m@alias``, ``m:version``, each part of m possibly in backquotes."""
     parts, end, quoted = _read_parts(text)
-    name = make_name(parts)
-    bare = text[:end]
-    verbatim = make_name((bare,)) if "." in bare and not quoted else None
+    verbatim = make_name((text[:end],)) if len(parts) > 1 and not quoted else None
+    name = verbatim if verbatim and len(parts) > MAX_PARTS else make_name(parts)
     rest = text[end:]
     if not rest:
         return ModelReference(name, verbatim=verbatim)
@@ -144,9 +144,9 @@ def _read_parts(text: str) -> tuple[tuple[str, ...], int, bool]:
         position += 1
 
 
-def near(word: str, known: Iterator[str] | tuple[str, ...] | list[str], limit: int = 3) -> tuple[str, ...]:
+def near(word: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """Return up to ``limit`` known words that look like ``word``, the closest first."""
-    import difflib
-
     folded = {candidate.casefold(): candidate for candidate in known}
-    return tuple(folded[match] for match in difflib.get_close_matches(word.casefold()[:MAX_NAME_LENGTH], folded, n=limit))
+    return tuple(
+        folded[match] for match in difflib.get_close_matches(word.casefold()[:MAX_NAME_LENGTH], folded, n=limit)
+    )

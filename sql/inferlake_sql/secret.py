@@ -57,7 +57,9 @@ class SecretReference:
         return f"{self.scheme}://{self.target}" if self.scheme == "secret" else f"{self.scheme}:{self.target}"
 
 
-_REFERENCE = re.compile(r"(?:(secret)://([\w.-]+(?:/[\w.-]+)+)|(env):([A-Za-z_]\w*)|(file):(/[^\x00-\x1f\x7f]+))", re.ASCII)
+_REFERENCE = re.compile(
+    r"(?:(secret)://([\w.-]+(?:/[\w.-]+)+)|(env):([A-Za-z_]\w*)|(file):(/[^\x00-\x1f\x7f]+))", re.ASCII
+)
 
 
 def parse_secret_reference(text: str) -> SecretReference | None:

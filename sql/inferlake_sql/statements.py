@@ -1,80 +1,71 @@
-"""The statements about models as frozen values: what a parsed text means, with nothing of its spelling left."""
+"""Every statement of the language as a frozen value: what ``parse`` returns and the registry carries out.
+
+Names keep their spelling and carry a key to look up by. Versions and aliases are texts. Property values are already
+checked and typed; a literal secret is a ``Secret``, a pointer to one a ``SecretReference``. ``Statement`` is the union.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
 
+from inferlake_sql.location import Location
 from inferlake_sql.names import ModelName
-from inferlake_sql.secret import Secret
+from inferlake_sql.properties import Property
+
+
+class IfPresent(StrEnum):
+    """What CREATE does when the name is taken."""
+
+    ERROR = "error"
+    KEEP = "keep"  # IF NOT EXISTS
+    REPLACE = "replace"  # OR REPLACE: a new version, activated; never an erasure
 
 
 @dataclass(frozen=True, slots=True)
-class SecretReference:
-    """Where a secret is kept: ``secret://scope/key``, ``env:NAME`` or ``file:/path``. The reference itself may be shown."""
-
-    text: str
-
-
-PropertyValue = str | Secret | SecretReference
-
-
-@dataclass(frozen=True, slots=True)
-class Property:
-    """One property with its canonical key and canonical text."""
-
-    key: str
-    value: PropertyValue
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One column of an INPUT or OUTPUT contract; ``type`` is Spark DDL."""
+class ContractColumn:
+    """One column of INPUT or OUTPUT; ``type`` is Spark's DDL in one spelling, such as ``ARRAY<STRUCT<a: INT>>``."""
 
     name: str
     type: str
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """One version's percentage of the traffic."""
-
-    version: str
-    percent: int
-
-
-@dataclass(frozen=True, slots=True)
 class CreateModel:
-    """CREATE [OR REPLACE] [TEMPORARY] MODEL [IF NOT EXISTS]."""
+    """Registers a model and its first version, or with REPLACE its next one."""
 
     name: ModelName
-    provider: str
-    location: str
+    location: Location
+    provider: str | None = None  # USING, lower case with '-': 'ray-serve'
     properties: tuple[Property, ...] = ()
-    inputs: tuple[Field, ...] = ()
-    outputs: tuple[Field, ...] = ()
-    comment: str | None = None
     version: str | None = None
-    replace: bool = False
-    if_not_exists: bool = False
+    comment: str | None = None
+    input: tuple[ContractColumn, ...] = ()
+    output: tuple[ContractColumn, ...] = ()
+    if_present: IfPresent = IfPresent.ERROR
     temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CreateModelLike:
-    """CREATE MODEL … LIKE other: a copy of the other's active version."""
+    """Copies another model's active version under a new name."""
 
     name: ModelName
     source: ModelName
-    if_not_exists: bool = False
+    comment: str | None = None
+    if_present: IfPresent = IfPresent.ERROR
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AddVersion:
-    """ALTER MODEL … ADD VERSION: what is not given is inherited from the active version."""
+    """Adds an immutable version without activating it; None and () mean inherited from the active one."""
 
     name: ModelName
     version: str
-    location: str | None = None
+    location: Location | None = None
+    provider: str | None = None
     properties: tuple[Property, ...] = ()
     comment: str | None = None
     if_exists: bool = False
@@ -82,46 +73,42 @@ class AddVersion:
 
 @dataclass(frozen=True, slots=True)
 class SetVersion:
-    """ALTER MODEL … SET VERSION; with LOCATION or PROPERTIES it may add the version first."""
+    """Activates a version. One that carries a location or properties adds an unknown version first."""
 
     name: ModelName
     version: str
-    location: str | None = None
+    location: Location | None = None
     properties: tuple[Property, ...] = ()
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SetProperties:
-    """ALTER MODEL … SET key=value, …."""
+    """Changes a model by SET LOCATION, SET USING and SET PROPERTIES, in one statement or each alone.
+
+    Operational keys change in place; an identity key, a location or a provider makes a version and activates it.
+    """
 
     name: ModelName
-    properties: tuple[Property, ...]
+    properties: tuple[Property, ...] = ()
+    location: Location | None = None
+    provider: str | None = None
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class UnsetProperties:
-    """ALTER MODEL … UNSET PROPERTIES [IF EXISTS] (key, …); ``quiet`` is the inner IF EXISTS."""
+    """Sets keys (canonical, each once) back to their defaults; ``keys_if_exist`` silences unset and unknown ones."""
 
     name: ModelName
     keys: tuple[str, ...]
-    quiet: bool = False
-    if_exists: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SetLocation:
-    """ALTER MODEL … SET LOCATION: a new version, activated at once."""
-
-    name: ModelName
-    location: str
+    keys_if_exist: bool = False
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SetComment:
-    """ALTER MODEL … SET COMMENT, or COMMENT ON MODEL; None takes the comment away."""
+    """Replaces the model's comment in place; None removes it."""
 
     name: ModelName
     comment: str | None
@@ -130,7 +117,7 @@ class SetComment:
 
 @dataclass(frozen=True, slots=True)
 class RenameModel:
-    """ALTER MODEL … RENAME TO."""
+    """Gives a model another name; history and grants move with it."""
 
     name: ModelName
     new_name: ModelName
@@ -139,7 +126,7 @@ class RenameModel:
 
 @dataclass(frozen=True, slots=True)
 class SetAlias:
-    """ALTER MODEL … VERSION v SET ALIAS a."""
+    """Points an alias at a version, away from wherever it pointed."""
 
     name: ModelName
     version: str
@@ -149,7 +136,7 @@ class SetAlias:
 
 @dataclass(frozen=True, slots=True)
 class UnsetAlias:
-    """ALTER MODEL … [VERSION v] UNSET ALIAS a."""
+    """Takes an alias from a version; without ``version``, from whichever has it."""
 
     name: ModelName
     alias: str
@@ -158,17 +145,25 @@ class UnsetAlias:
 
 
 @dataclass(frozen=True, slots=True)
+class TrafficShare:
+    """One version's share, 0 to 100."""
+
+    version: str
+    percent: int
+
+
+@dataclass(frozen=True, slots=True)
 class SetTraffic:
-    """ALTER MODEL … SET TRAFFIC: shares sum to 100."""
+    """Splits calls between versions; the shares sum to 100 and name each version once."""
 
     name: ModelName
-    shares: tuple[Share, ...]
+    shares: tuple[TrafficShare, ...]
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class UnsetTraffic:
-    """ALTER MODEL … UNSET TRAFFIC: everything to the active version."""
+    """Sends everything to the active version again."""
 
     name: ModelName
     if_exists: bool = False
@@ -176,26 +171,26 @@ class UnsetTraffic:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """ALTER MODEL … ROLLBACK [TO VERSION v]: back to an earlier activation."""
+    """Returns to the previous activation, split included, or to the last one of ``version``."""
 
     name: ModelName
-    to_version: str | None = None
+    version: str | None = None
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DropVersion:
-    """ALTER MODEL … DROP VERSION [IF EXISTS] v; ``quiet`` is the inner IF EXISTS."""
+    """Removes a version that is not active, aliased or in a split."""
 
     name: ModelName
     version: str
-    quiet: bool = False
+    version_if_exists: bool = False
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SetEnabled:
-    """ALTER MODEL … ENABLE or DISABLE."""
+    """Turns the kill switch: ENABLE or DISABLE."""
 
     name: ModelName
     enabled: bool
@@ -204,7 +199,7 @@ class SetEnabled:
 
 @dataclass(frozen=True, slots=True)
 class DropModel:
-    """DROP [TEMPORARY] MODEL [IF EXISTS]."""
+    """Drops every version of a model, softly."""
 
     name: ModelName
     if_exists: bool = False
@@ -213,22 +208,22 @@ class DropModel:
 
 @dataclass(frozen=True, slots=True)
 class UndropModel:
-    """UNDROP MODEL: the last dropped model of that name comes back."""
+    """Brings back the model that was dropped last under this name."""
 
     name: ModelName
 
 
 @dataclass(frozen=True, slots=True)
 class ShowModels:
-    """SHOW MODELS [IN namespace] [LIKE pattern]; a pattern has ``*`` and ``|`` as Spark's SHOW TABLES."""
+    """Lists models; ``namespace`` is a prefix in parts, ``pattern`` a LIKE pattern with Spark's ``*`` and ``|``."""
 
-    namespace: str | None = None
+    namespace: ModelName | None = None
     pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShowCreateModel:
-    """SHOW CREATE MODEL."""
+    """Prints the statement that would make the model again, secrets masked or as references."""
 
     name: ModelName
     version: str | None = None
@@ -236,7 +231,7 @@ class ShowCreateModel:
 
 @dataclass(frozen=True, slots=True)
 class DescribeModel:
-    """DESCRIBE MODEL [EXTENDED]."""
+    """Shows name, value and source of everything that is set, inherited or default."""
 
     name: ModelName
     extended: bool = False
@@ -245,28 +240,28 @@ class DescribeModel:
 
 @dataclass(frozen=True, slots=True)
 class ShowVersions:
-    """SHOW VERSIONS IN MODEL."""
+    """Lists a model's versions in the order of their creation."""
 
     name: ModelName
 
 
 @dataclass(frozen=True, slots=True)
 class DescribeHistory:
-    """DESCRIBE HISTORY MODEL."""
+    """Lists every change of a model, the latest first."""
 
     name: ModelName
 
 
 @dataclass(frozen=True, slots=True)
 class ShowHealth:
-    """SHOW MODEL HEALTH [LIKE pattern]."""
+    """Lists the health of models whose name fits the pattern."""
 
     pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShowProperties:
-    """SHOW MODEL PROPERTIES m [('key')]."""
+    """Lists a model's properties, or the one of ``key`` (canonical)."""
 
     name: ModelName
     key: str | None = None
@@ -274,9 +269,9 @@ class ShowProperties:
 
 @dataclass(frozen=True, slots=True)
 class TestModel:
-    """TEST MODEL: the one statement that calls the endpoint on purpose."""
+    """Calls the endpoint once on purpose, with ``text`` or a short text of the registry's own."""
 
-    __test__ = False  # the name is no test case for pytest
+    __test__ = False  # not a test class, whatever pytest thinks of the name
 
     name: ModelName
     version: str | None = None
@@ -284,42 +279,65 @@ class TestModel:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainAI:
-    """EXPLAIN AI [APPROXIMATE] query: the query stays Spark's own text."""
+class ExplainAi:
+    """Estimates what a query would ask of its models; the query is Spark's and stays as it was written."""
 
     query: str
     approximate: bool = False
 
 
+class Privilege(StrEnum):
+    """What can be granted on a model; USAGE and EXECUTE are read as USE."""
+
+    USE = "USE"
+    ALTER = "ALTER"
+    ALL = "ALL PRIVILEGES"
+
+
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """GRANT (or, with ``revoke``, REVOKE) USE ON MODEL."""
+    """Lets a principal do something with a model."""
 
+    privilege: Privilege
     name: ModelName
     principal: str
-    revoke: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTableValidated:
-    """CREATE TABLE t AS query VALIDATE column AGAINST schema REJECTED INTO table; the query stays Spark's own text."""
+class Revoke:
+    """Takes a privilege back."""
 
-    table: str
+    privilege: Privilege
+    name: ModelName
+    principal: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A Spark table's name in parts, as written."""
+
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RouteQuery:
+    """CREATE TABLE … AS query VALIDATE column AGAINST schema REJECTED INTO table; the query is Spark's, untouched."""
+
+    table: TableName
     query: str
     column: str
-    schema: str
-    rejected_table: str
+    schema: str  # JSON Schema as text
+    rejected_table: TableName
     if_not_exists: bool = False
 
 
-Statement = (
+Statement: TypeAlias = (
     CreateModel
     | CreateModelLike
     | AddVersion
     | SetVersion
     | SetProperties
     | UnsetProperties
-    | SetLocation
     | SetComment
     | RenameModel
     | SetAlias
@@ -339,7 +357,8 @@ Statement = (
     | ShowHealth
     | ShowProperties
     | TestModel
-    | ExplainAI
+    | ExplainAi
     | Grant
-    | CreateTableValidated
+    | Revoke
+    | RouteQuery
 )
