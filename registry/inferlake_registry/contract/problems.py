@@ -1,15 +1,15 @@
 """Errors of the registry, and the one shape they have on the wire (RFC 9457 problem details with our ``code``).
 
-    InferlakeError
-    ├── LanguageError …                       (inferlake_sql.errors)
-    ├── ModelError
-    │   ├── ModelNotFound                     404  MODEL_NOT_FOUND
-    │   ├── ModelAlreadyExists                409  MODEL_ALREADY_EXISTS
-    │   ├── VersionNotFound                   404  VERSION_NOT_FOUND
-    │   └── ModelDisabled                     409  MODEL_DISABLED
-    └── RegistryError
-        ├── RegistryUnreachable               503  REGISTRY_UNREACHABLE
-        └── RegistryProtocolError             502  REGISTRY_PROTOCOL_ERROR
+InferlakeError
+├── LanguageError …                       (inferlake_sql.errors)
+├── ModelError
+│   ├── ModelNotFound                     404  MODEL_NOT_FOUND
+│   ├── ModelAlreadyExists                409  MODEL_ALREADY_EXISTS
+│   ├── VersionNotFound                   404  VERSION_NOT_FOUND
+│   └── ModelDisabled                     409  MODEL_DISABLED
+└── RegistryError
+    ├── RegistryUnreachable               503  REGISTRY_UNREACHABLE
+    └── RegistryProtocolError             502  REGISTRY_PROTOCOL_ERROR
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ class RegistryProtocolError(RegistryError):
     status = 502
 
     def __init__(self, url: str, status: int) -> None:
-        super().__init__(f"{url} answered HTTP {status} without a problem document: is it an Inferlake registry?", url=url)
+        super().__init__(
+            f"{url} answered HTTP {status} with a document we do not know: is it an Inferlake registry?", url=url
+        )
 
 
 def to_problem(error: InferlakeError) -> dict[str, JsonValue]:

@@ -59,5 +59,3 @@ class RejectedSample:
     ai_output: str | None
     input: str | None
     rejected_at: str
-
-

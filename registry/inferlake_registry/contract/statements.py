@@ -31,7 +31,8 @@ class StatementResult:
     """What a statement did or shows.
 
     A statement that changes something answers one row ``action, model, version, message``; ``action`` is a verb in the
-    past tense (created, replaced, activated, altered, dropped, unchanged …). One that shows something answers its table.
+    past tense (created, replaced, activated, altered, dropped, unchanged …). One that shows something answers its
+    table.
     """
 
     columns: tuple[Column, ...]

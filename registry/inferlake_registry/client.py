@@ -1,0 +1,232 @@
+"""Client of the registry: the contract's values in and out, errors of the family, no retries.
+
+``Client`` is for the driver, the command line and the serve apps, ``AsyncClient`` for the engine's loop in a worker.
+Both translate everything that httpx can raise in one place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Final, Protocol, Self, TypeVar
+from urllib.parse import quote
+
+import httpx
+
+from inferlake_registry.contract.leases import Lease, LeaseRequest
+from inferlake_registry.contract.models import Credentials, ModelSnapshot
+from inferlake_registry.contract.problems import (
+    PROBLEM_MEDIA_TYPE,
+    RegistryProtocolError,
+    RegistryUnreachable,
+    from_problem,
+)
+from inferlake_registry.contract.runs import RejectedSample, RunReport, UsageReport
+from inferlake_registry.contract.statements import StatementResult
+from inferlake_registry.contract.wire import WireError, decode, encode
+from inferlake_sql.errors import JsonValue
+from inferlake_sql.secret import Secret
+
+T = TypeVar("T")
+Arguments = Mapping[str, object] | Sequence[object] | None
+
+DEFAULT_URL: Final = "http://127.0.0.1:8085"
+# Every call is one short transaction; TEST MODEL, which calls an endpoint, is the one that may take long.
+_TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
+
+
+class Registry(Protocol):
+    """What the driver needs of a registry; ``Client`` is the real one, tests may stand in for it."""
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+
+    def execute(self, statement: str, args: Arguments = None, *, dry_run: bool = False) -> StatementResult:
+        """Carry out one statement, or with ``dry_run`` only say what it would do."""
+
+    def resolve(self, reference: str) -> ModelSnapshot:
+        """Return the model that a call names, as it is now."""
+
+    def report_run(self, report: RunReport) -> None:
+        """Store a run's summary; the same run again replaces it."""
+
+    def report_rejected(self, run_id: str, samples: Sequence[RejectedSample]) -> None:
+        """Store rejected rows for people to look at; the same row again changes nothing."""
+
+
+class WorkerRegistry(Protocol):
+    """What a worker needs of a registry."""
+
+    async def resolve(self, reference: str) -> ModelSnapshot:
+        """Return the model that a call names, as it is now."""
+
+    async def credentials(self, name: str) -> Credentials:
+        """Return the headers that must not be seen."""
+
+    async def lease(self, name: str, request: LeaseRequest) -> Lease:
+        """Take send slots."""
+
+    async def release(self, name: str, lease_id: str, unused: int) -> None:
+        """Give back the slots that will not be used."""
+
+    async def report_usage(self, reports: Sequence[UsageReport]) -> None:
+        """Add what was called since the last report."""
+
+
+class Client:
+    """Synchronous client."""
+
+    def __init__(self, url: str = DEFAULT_URL, token: Secret | None = None) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.Client(base_url=self.url, headers=_headers(token), timeout=_TIMEOUT, trust_env=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def ready(self) -> bool:
+        """Return whether a registry answers at the address."""
+        try:
+            return self._http.get("/readyz").status_code == httpx.codes.OK
+        except httpx.TransportError:
+            return False
+
+    def execute(self, statement: str, args: Arguments = None, *, dry_run: bool = False) -> StatementResult:
+        """Carry out one statement. Raises what the registry raised."""
+        return self._ask(StatementResult, "/v1/sql", {"statement": statement, "args": _plain(args), "dry_run": dry_run})
+
+    def resolve(self, reference: str) -> ModelSnapshot:
+        """Return the model that a call names. Raises ModelNotFound, VersionNotFound, ModelDisabled."""
+        return self._ask(ModelSnapshot, *_resolve(reference))
+
+    def report_run(self, report: RunReport) -> None:
+        """Store a run's summary."""
+        self._send("/v1/runs", encode(report))
+
+    def report_rejected(self, run_id: str, samples: Sequence[RejectedSample]) -> None:
+        """Store rejected rows for people to look at."""
+        self._send(f"/v1/runs/{quote(run_id, safe='')}/rejected", encode(tuple(samples)))
+
+    def get(self, path: str) -> JsonValue:
+        """Return the JSON document at a path below the registry's address."""
+        with _translated(self.url):
+            return _document(self.url, self._http.get(path))
+
+    def _ask(self, kind: type[T], path: str, body: JsonValue) -> T:
+        return _decoded(self.url, kind, self._send(path, body))
+
+    def _send(self, path: str, body: JsonValue) -> JsonValue:
+        with _translated(self.url):
+            return _document(self.url, self._http.post(path, json=body))
+
+
+class AsyncClient:
+    """Asynchronous client; it belongs to the loop that it is used on."""
+
+    def __init__(self, url: str = DEFAULT_URL, token: Secret | None = None) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.AsyncClient(base_url=self.url, headers=_headers(token), timeout=_TIMEOUT, trust_env=False)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def resolve(self, reference: str) -> ModelSnapshot:
+        """Return the model that a call names. Raises ModelNotFound, VersionNotFound, ModelDisabled."""
+        return await self._ask(ModelSnapshot, *_resolve(reference))
+
+    async def credentials(self, name: str) -> Credentials:
+        """Return the headers that must not be seen. Raises ModelNotFound, SecretUnavailable."""
+        return await self._ask(Credentials, f"/v1/models/{quote(name, safe='')}/credentials", {})
+
+    async def lease(self, name: str, request: LeaseRequest) -> Lease:
+        """Take send slots."""
+        return await self._ask(Lease, f"/v1/models/{quote(name, safe='')}/leases", encode(request))
+
+    async def release(self, name: str, lease_id: str, unused: int) -> None:
+        """Give back the last ``unused`` slots of a lease."""
+        await self._send(
+            f"/v1/models/{quote(name, safe='')}/leases/{quote(lease_id, safe='')}/release", {"unused": unused}
+        )
+
+    async def report_usage(self, reports: Sequence[UsageReport]) -> None:
+        """Add what was called since the last report."""
+        await self._send("/v1/usage", encode(tuple(reports)))
+
+    async def _ask(self, kind: type[T], path: str, body: JsonValue) -> T:
+        return _decoded(self.url, kind, await self._send(path, body))
+
+    async def _send(self, path: str, body: JsonValue) -> JsonValue:
+        with _translated(self.url):
+            return _document(self.url, await self._http.post(path, json=body))
+
+
+def _headers(token: Secret | None) -> dict[str, str]:
+    return {"authorization": f"Bearer {token.reveal()}"} if token is not None else {}
+
+
+def _resolve(reference: str) -> tuple[str, JsonValue]:
+    # The reference goes in the body as written; the path holds it only so that access logs say what was asked for.
+    return f"/v1/models/{quote(reference, safe='')}/resolve", {"reference": reference}
+
+
+def _plain(args: Arguments) -> JsonValue:
+    if args is None:
+        return None
+    if isinstance(args, Mapping):
+        return {str(name): _plain_value(value) for name, value in args.items()}
+    return [_plain_value(value) for value in args]
+
+
+def _plain_value(value: object) -> JsonValue:
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+@contextmanager
+def _translated(url: str) -> Iterator[None]:
+    try:
+        yield
+    except httpx.TransportError as error:
+        raise RegistryUnreachable(url, _cause(error)) from error
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+        raise RegistryUnreachable(url, "this is no http address") from error
+
+
+def _cause(error: httpx.TransportError) -> str:
+    if isinstance(error, httpx.TimeoutException):
+        return "it did not answer in time"
+    if isinstance(error, httpx.ConnectError):
+        return "nothing listens there"
+    if isinstance(error, httpx.UnsupportedProtocol):
+        return "this is no http address"
+    return "the connection broke"
+
+
+def _document(url: str, response: httpx.Response) -> JsonValue:
+    try:
+        document: JsonValue = response.json() if response.content else None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise RegistryProtocolError(url, response.status_code) from None
+    if response.is_success:
+        return document
+    if response.headers.get("content-type", "").startswith(PROBLEM_MEDIA_TYPE) and isinstance(document, dict):
+        raise from_problem(document)
+    raise RegistryProtocolError(url, response.status_code)
+
+
+def _decoded(url: str, kind: type[T], document: JsonValue) -> T:
+    try:
+        return decode(kind, document)
+    except WireError:
+        raise RegistryProtocolError(url, httpx.codes.OK) from None
