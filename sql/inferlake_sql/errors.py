@@ -29,11 +29,12 @@ Every error can be pickled (Spark carries it from worker to driver) and rebuilt 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
-JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 
 class InferlakeError(Exception):
@@ -196,6 +197,10 @@ class PropertyError(LanguageError):
     code = "INVALID_PROPERTY"
 
 
+# No digits and no 'sk-': where a value was written in the key's place, it must not be repeated.
+_LOOKS_LIKE_A_KEY = re.compile(r"(?!sk-)[a-z_][a-z_.\-]{0,63}", re.IGNORECASE | re.ASCII)
+
+
 class UnknownProperty(PropertyError):
     """No property of that key; ``near`` holds up to three keys that look alike."""
 
@@ -204,7 +209,8 @@ class UnknownProperty(PropertyError):
     def __init__(self, key: str, near: Sequence[str] = ()) -> None:
         hint = f"Did you mean {', '.join(near)}?" if near else "SHOW MODEL PROPERTIES lists the keys."
         free = "Free keys begin with request., header., tag. or x-."
-        super().__init__(f"There is no property {key!r}. {hint} {free}", key=key, near=list(near))
+        shown = key if _LOOKS_LIKE_A_KEY.fullmatch(key) else "(not shown: it could be a misplaced value)"
+        super().__init__(f"There is no property {shown!r}. {hint} {free}", key=shown, near=list(near))
 
 
 class DuplicateKey(PropertyError):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from inferlake_sql.errors import InvalidName, InvalidReference
+from inferlake_sql.vocabulary import KEYWORDS
 
 MAX_NAME_LENGTH: Final = 255  # characters of the whole name, dots included
 MAX_PARTS: Final = 3  # catalog.database.name
@@ -92,8 +93,9 @@ def _check_text(what: str, text: str) -> None:
 
 
 def quote_part(part: str) -> str:
-    """Return one part of a name as SQL: bare when it is a plain word, else in backquotes."""
-    return part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`"
+    """Return one part of a name as SQL: bare when it is a plain word outside the language, else in backquotes."""
+    plain = _PLAIN.fullmatch(part) and part.upper() not in KEYWORDS
+    return part if plain else "`" + part.replace("`", "``") + "`"
 
 
 def parse_name(text: str) -> ModelName:

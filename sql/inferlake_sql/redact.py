@@ -1,0 +1,67 @@
+"""A text with everything masked that could be a secret, letter for letter, so that positions stay right."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from inferlake_sql.errors import Place
+from inferlake_sql.scan import Lexeme, Shape, lexemes
+from inferlake_sql.vocabulary import VOCABULARY
+
+# Where a text mentions one of these, a value may stand anywhere, even outside quotes when a quote is missing.
+_SUSPICIOUS: Final = re.compile(r"key|token|secret|passw|auth|bearer|header|credential|cookie|sk-", re.IGNORECASE)
+_VALUES_FOLLOW: Final = frozenset({"PROPERTIES", "TBLPROPERTIES", "OPTIONS", "WITH", "SET"})
+_SNIPPET_WIDTH: Final = 120
+
+
+def redact(text: str) -> str:
+    """Return the text with the content of strings and comments masked by ``*``, at equal length.
+
+    When the text mentions keys or tokens, every word that is not part of the language is masked as well from the first
+    value on: a lost quote must not uncover what stood between the quotes.
+    """
+    suspicious = _SUSPICIOUS.search(text) is not None
+    pieces: list[str] = []
+    values_follow = False
+    for lexeme in lexemes(text):
+        piece = text[lexeme.start : lexeme.end]
+        values_follow = values_follow or piece in "=(" or piece.upper() in _VALUES_FOLLOW
+        pieces.append(_mask(lexeme, piece, hide_words=suspicious and values_follow))
+    return "".join(pieces)
+
+
+def _mask(lexeme: Lexeme, piece: str, *, hide_words: bool) -> str:
+    match lexeme.shape:
+        case Shape.STRING:
+            opening = 2 if piece[0] in "rR" else 1
+            return piece[:opening] + _stars(piece[opening:-1]) + piece[-1]
+        case Shape.UNCLOSED:
+            return piece[0] + _stars(piece[1:])
+        case Shape.COMMENT:
+            return piece[:2] + _stars(piece[2:])
+        case Shape.QUOTED:
+            return piece[0] + _stars(piece[1:-1]) + piece[-1] if hide_words else piece
+        case Shape.WORD:
+            return _stars(piece) if hide_words and piece.upper() not in VOCABULARY else piece
+        case Shape.SPACE | Shape.MARK:
+            return piece
+
+
+def _stars(text: str) -> str:
+    return "".join(character if character in "\r\n" else "*" for character in text)
+
+
+def place_at(text: str, offset: int) -> Place:
+    """Return the place of an offset, with a snippet of its line that shows no secret and a caret below it."""
+    line_start = text.rfind("\n", 0, offset) + 1
+    line_end = text.find("\n", offset)
+    line_end = len(text) if line_end < 0 else line_end
+    shown_from = max(line_start, offset - _SNIPPET_WIDTH // 2)
+    shown_to = min(line_end, shown_from + _SNIPPET_WIDTH)
+    shown = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", " ", redact(text)[shown_from:shown_to])
+    return Place(
+        line=text.count("\n", 0, offset) + 1,
+        column=offset - line_start + 1,
+        snippet=f"{shown}\n{' ' * (offset - shown_from)}^",
+    )
