@@ -23,7 +23,7 @@ STRIP_LENGTH: Final = 30
 
 # The scale of latency is logarithmic and the same for every model, so that two strips can be compared by eye.
 _FASTEST_MS: Final = 1.0
-_SLOWEST_MS: Final = 30_000.0
+_SLOWEST_MS: Final = 10_000.0
 
 
 class Mark(StrEnum):
@@ -76,19 +76,41 @@ def strip(probes: Sequence[Probe], now: datetime, geometry: Geometry = ROW) -> M
     ).format(width, geometry.height, strip_in_words(probes, now), Markup("").join(paths))
 
 
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a strip shows, as numbers."""
+
+    probes: int
+    answered: int
+    median_ms: float | None
+    slowest_ms: float | None
+    last_failure: datetime | None
+
+
+def summarise(probes: Sequence[Probe]) -> Summary:
+    """Sum up the probes that a strip draws."""
+    shown = probes[-STRIP_LENGTH:]
+    latencies = [probe.latency_ms for probe in shown if probe.latency_ms is not None]
+    failed = [probe.at for probe in shown if probe.mark is Mark.FAILED]
+    return Summary(
+        probes=len(shown),
+        answered=len(shown) - len(failed),
+        median_ms=median(latencies) if latencies else None,
+        slowest_ms=max(latencies, default=None),
+        last_failure=failed[-1] if failed else None,
+    )
+
+
 def strip_in_words(probes: Sequence[Probe], now: datetime) -> str:
     """Say what the strip shows."""
-    shown = probes[-STRIP_LENGTH:]
-    if not shown:
+    summary = summarise(probes)
+    if not summary.probes:
         return "No probe yet"
-    answered = sum(probe.mark is not Mark.FAILED for probe in shown)
-    text = f"{answered} of the last {len(shown)} probes answered"
-    latencies = [probe.latency_ms for probe in shown if probe.latency_ms is not None]
-    if latencies:
-        text += f", median {milliseconds(median(latencies))}, slowest {milliseconds(max(latencies))}"
-    failed = [probe for probe in shown if probe.mark is Mark.FAILED]
-    if failed:
-        text += f"; last failure {ago(failed[-1].at, now)}"
+    text = f"{summary.answered} of the last {summary.probes} probes answered"
+    if summary.median_ms is not None:
+        text += f", median {milliseconds(summary.median_ms)}, slowest {milliseconds(summary.slowest_ms)}"
+    if summary.last_failure is not None:
+        text += f"; last failure {ago(summary.last_failure, now)}"
     return text
 
 
@@ -101,11 +123,11 @@ def meter(part: int, whole: int) -> Markup:
     ).format(round(filled, 2))
 
 
-def timeline(probes: Sequence[Probe]) -> Markup:
+def timeline(probes: Sequence[Probe], now: datetime) -> Markup:
     """Draw the last probes large, with a scale of latency; each bar says its time and latency on hover."""
-    width, height, left = 720, 132, 52
+    width, height, left, top = 720, 144, 52, 10
     plot = Geometry(bar=14, gap=8, height=104)
-    lines = Markup("").join(_gridline(ms, plot, left, width) for ms in (10.0, 100.0, 1_000.0, 10_000.0))
+    lines = Markup("").join(_gridline(ms, plot, left, top, width) for ms in (10.0, 100.0, 1_000.0, 10_000.0))
     shown = probes[-STRIP_LENGTH:]
     missing = STRIP_LENGTH - len(shown)
     bars = Markup("").join(_titled_bar(slot, probe, plot) for slot, probe in enumerate(shown, missing))
@@ -123,9 +145,9 @@ def timeline(probes: Sequence[Probe]) -> Markup:
             f"{shown[-1].at:%H:%M} UTC",
         )
     return Markup(
-        '<svg class="timeline" role="img" viewBox="0 0 {} {}" aria-labelledby="timeline-caption">'
-        '{}<g transform="translate({} 0)">{}{}</g>{}</svg>'
-    ).format(width, height, lines, left, dashes, bars, ends)
+        '<svg class="timeline" role="img" viewBox="0 0 {} {}" aria-label="{}">'
+        '{}<g transform="translate({} {})">{}{}</g>{}</svg>'
+    ).format(width, height, strip_in_words(probes, now), lines, left, top, dashes, bars, ends)
 
 
 def _bar(slot: int, probe: Probe, geometry: Geometry) -> str:
@@ -134,9 +156,9 @@ def _bar(slot: int, probe: Probe, geometry: Geometry) -> str:
         case Mark.ANSWERED:
             return _box(x, height - _tall(probe, geometry), geometry.bar, _tall(probe, geometry))
         case Mark.THROTTLED:
-            cap = height / 9
-            body = max(_tall(probe, geometry) - 2 * cap, cap)
-            return _box(x, height - body, geometry.bar, body) + _box(x, height - body - 2 * cap, geometry.bar, cap)
+            cap, gap = height / 9, max(height / 24, 1.5)
+            body = max(_tall(probe, geometry) - cap - gap, cap)
+            return _box(x, height - body, geometry.bar, body) + _box(x, height - body - gap - cap, geometry.bar, cap)
         case Mark.FAILED:
             part = 0.42 * height
             return _box(x, 0, geometry.bar, part) + _box(x, height - part, geometry.bar, part)
@@ -152,8 +174,8 @@ def _titled_bar(slot: int, probe: Probe, geometry: Geometry) -> Markup:
     )
 
 
-def _gridline(latency_ms: float, plot: Geometry, left: float, width: float) -> Markup:
-    y = plot.height - _scaled(latency_ms) * plot.height
+def _gridline(latency_ms: float, plot: Geometry, left: float, top: float, width: float) -> Markup:
+    y = top + plot.height - _scaled(latency_ms) * plot.height
     return Markup(
         '<line class="grid" x1="{0:g}" x2="{1:g}" y1="{2:.1f}" y2="{2:.1f}"/>'
         '<text class="scale end" x="{3:g}" y="{4:.1f}">{5}</text>'

@@ -1,4 +1,4 @@
-"""How numbers, durations, moments and foreign text are written on every page: pure functions, the clock is passed in."""
+"""How numbers, durations, moments and foreign text are written on every page. Pure: the clock is passed in."""
 
 from __future__ import annotations
 
