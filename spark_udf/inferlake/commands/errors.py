@@ -37,9 +37,23 @@ class MissingExtra(CommandError):
 
 
 class UnreadableScript(CommandError):
-    """A file of statements that is no UTF-8 text."""
+    """A file of statements that is not there, or is no UTF-8 text."""
 
     code = "UNREADABLE_SCRIPT"
 
     def __init__(self, path: str, cause: str) -> None:
         super().__init__(f"{path} cannot be read as UTF-8 text: {cause}.", path=path)
+
+
+class NotAModelStatement(CommandError):
+    """SQL that is Spark's own, which the registry does not run."""
+
+    code = "NOT_A_MODEL_STATEMENT"
+
+    def __init__(self, statement: str) -> None:
+        first = " ".join(statement.split()[:3])
+        super().__init__(
+            f"This is no statement about models: {first} … A query runs in Spark: give its session to "
+            f"inferlake.enable(spark) and the query to spark.sql.",
+            statement=first,
+        )

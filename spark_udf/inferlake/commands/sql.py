@@ -1,0 +1,107 @@
+"""``inferlake sql``: model statements from the command line, a file, a pipe or a prompt."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from inferlake.commands.connection import json_option, uses_registry
+from inferlake.commands.errors import NotAModelStatement, UnreadableScript
+from inferlake.commands.tables import show
+from inferlake_registry.client import Client
+from inferlake_sql.errors import InferlakeError
+from inferlake_sql.script import ScriptStatement, is_complete, split_script
+
+_PROMPT: Final = "inferlake> "
+_MORE: Final = "        -> "
+
+
+@click.command()
+@click.option("-e", "statements", multiple=True, metavar="STATEMENT", help="Run this statement; may be repeated.")
+@click.option("-f", "file", metavar="FILE", help="Run the statements of a file; - is standard input.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be changed.")
+@json_option
+@uses_registry
+def sql(client: Client, statements: Sequence[str], file: str | None, dry_run: bool, as_json: bool) -> None:
+    """Run statements about models: CREATE MODEL, ALTER MODEL, SHOW MODELS and all the others of the manual.
+
+    Without -e or -f it reads what is piped into it, or asks. Statements end with a semicolon. With --json each
+    statement gives one line.
+    """
+
+    def run(statement: ScriptStatement) -> None:
+        if statement.recognition is None:
+            raise NotAModelStatement(statement.text)
+        show(client.execute(statement.text, dry_run=dry_run), as_json=as_json)
+
+    if statements or file is not None:
+        for source, text in _sources(statements, file):
+            _run_all(source, text, run)
+    elif sys.stdin.isatty():
+        _converse(client.url, run)
+    else:
+        _run_all("standard input", _read("-"), run)
+
+
+def _sources(statements: Sequence[str], file: str | None) -> Iterator[tuple[str | None, str]]:
+    for text in statements:
+        yield None, text
+    if file is not None:
+        yield file, _read(file)
+
+
+def _run_all(source: str | None, text: str, run: Callable[[ScriptStatement], None]) -> None:
+    """Run the statements in order and stop at the first that fails, saying where in its source it began."""
+    for statement in split_script(text):
+        try:
+            run(statement)
+        except InferlakeError:
+            if source is not None:
+                click.echo(f"in the statement at line {statement.line} of {source}:", err=True)
+            raise
+
+
+def _read(file: str) -> str:
+    try:
+        return sys.stdin.buffer.read().decode() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableScript(file, error.strerror if isinstance(error, OSError) else str(error)) from error
+
+
+def _converse(url: str, run: Callable[[ScriptStatement], None]) -> None:
+    """Ask for statements until the end of input; an error is shown and the conversation goes on."""
+    click.echo(f"Connected to {url}. A statement ends with ; and Ctrl-D ends this.")
+    read = _line_reader()
+    text = ""
+    while True:
+        try:
+            text += read(_MORE if text else _PROMPT) + "\n"
+        except KeyboardInterrupt:
+            text = ""
+            continue
+        except EOFError:
+            return
+        if text.strip().lower().rstrip(";\n ") in ("", "exit", "quit"):
+            if text.strip().strip(";"):
+                return
+            text = ""
+        elif is_complete(text):
+            try:
+                _run_all(None, text, run)
+            except InferlakeError as error:
+                click.echo(f"{click.style('error', fg='red', bold=True)} {error}", err=True)
+            text = ""
+
+
+def _line_reader() -> Callable[[str], str]:
+    """Return a reader of lines with editing keys and a history that is never written to disk: statements hold keys."""
+    try:
+        from prompt_toolkit import PromptSession
+    except ModuleNotFoundError:
+        return input
+    session: PromptSession[str] = PromptSession()
+    return session.prompt
