@@ -25,6 +25,7 @@ class Cursor:
     args: Parameters | None = None
     index: int = 0
     _tried: list[str] = field(default_factory=list)
+    _placeholders: int = 0  # markers '?' that were passed, those in a query included
 
     @property
     def here(self) -> Token:
@@ -40,6 +41,8 @@ class Cursor:
         token = self.here
         if token.kind is not TokenKind.END:
             self.index += 1
+        if token.kind is TokenKind.MARK and token.text == "?":
+            self._placeholders += 1
         self._tried.clear()
         return token
 
@@ -108,9 +111,8 @@ class Cursor:
         if token.kind is not TokenKind.MARK:
             return None
         if token.text == "?":
-            index = sum(1 for other in self.tokens[: self.index] if other.kind is TokenKind.MARK and other.text == "?")
             with self.located(token):
-                value = positional_value(self.args, index)
+                value = positional_value(self.args, self._placeholders)
         elif token.text == ":" and following.kind is TokenKind.WORD and following.start == token.end:
             with self.located(token):
                 value = named_value(self.args, following.text)

@@ -26,15 +26,13 @@ from inferlake_sql.parse_show import (
     refuse_show,
 )
 from inferlake_sql.statements import Statement
-from inferlake_sql.tokens import Quoting, check_nesting, tokenize
+from inferlake_sql.tokens import DEFAULT_QUOTING, Quoting, check_nesting, tokenize
 
 MAX_DEPTH: Final = 64  # brackets in a statement about a model
 MAX_QUERY_DEPTH: Final = 512  # brackets in a query that a statement carries
 
-_DEFAULT: Final = Quoting()
 
-
-def parse(text: str, *, args: Parameters | None = None, quoting: Quoting = _DEFAULT) -> Statement | None:
+def parse(text: str, *, args: Parameters | None = None, quoting: Quoting = DEFAULT_QUOTING) -> Statement | None:
     """Return the statement that a text is, or None when it is not about models and belongs to Spark.
 
     ``args`` are the values of parameter markers, as ``spark.sql`` takes them. A text that is ours and wrong raises a
@@ -46,7 +44,7 @@ def parse(text: str, *, args: Parameters | None = None, quoting: Quoting = _DEFA
 
 
 def parse_recognised(
-    text: str, recognition: Recognition, *, args: Parameters | None = None, quoting: Quoting = _DEFAULT
+    text: str, recognition: Recognition, *, args: Parameters | None = None, quoting: Quoting = DEFAULT_QUOTING
 ) -> Statement:
     """Parse a text that ``recognise`` has claimed."""
     tokens = tokenize(text, quoting)

@@ -124,7 +124,7 @@ class _Renderer:
         yield from self._properties(statement.properties)
         yield from _comment(statement.comment)
 
-    def alter_clauses(
+    def alter_clauses(  # noqa: C901 - one case for each verb
         self,
         statement: AddVersion
         | SetVersion

@@ -23,10 +23,12 @@ class ScriptStatement:
 def split_script(text: str) -> Iterator[ScriptStatement]:
     """Yield the statements of a script in order; empty ones and lone comments are left out.
 
-    Comments inside and in front of a statement stay with it. Raises UnreadableText at a quote or comment without its end,
-    after the statements before it were yielded. Scripting blocks (BEGIN … END) are not known: each semicolon splits.
+    Comments inside and in front of a statement stay with it. Raises UnreadableText at a quote or comment without its
+    end, after the statements before it were yielded. Scripting blocks (BEGIN … END) are not
+    known: each semicolon splits.
     """
-    start, has_words, first = 0, False, 0
+    start, has_words = 0, False
+    line, counted = 1, 0
     for lexeme in lexemes(text):
         if lexeme.shape is Shape.UNCLOSED:
             raise UnreadableText("a quote or comment has no end").located(place_at(text, lexeme.start))
@@ -34,16 +36,17 @@ def split_script(text: str) -> Iterator[ScriptStatement]:
             continue
         if lexeme.shape is Shape.MARK and text[lexeme.start] == ";":
             if has_words:
-                yield _statement(text, start, lexeme.start, first)
+                yield _statement(text[start : lexeme.start], line)
             start, has_words = lexeme.end, False
         elif not has_words:
-            has_words, first = True, lexeme.start
+            line += text.count("\n", counted, lexeme.start)
+            has_words, counted = True, lexeme.start
     if has_words:
-        yield _statement(text, start, len(text), first)
+        yield _statement(text[start:], line)
 
 
 def is_complete(text: str) -> bool:
-    """Whether a prompt may run the text: everything in quotes is closed and the last thing outside comments is ``;``."""
+    """Whether a prompt may run the text: all quotes are closed and the last thing outside comments is ``;``."""
     last = ""
     for lexeme in lexemes(text):
         if lexeme.shape is Shape.UNCLOSED:
@@ -53,6 +56,6 @@ def is_complete(text: str) -> bool:
     return last == ";"
 
 
-def _statement(text: str, start: int, end: int, first: int) -> ScriptStatement:
-    piece = text[start:end].strip()
-    return ScriptStatement(piece, text.count("\n", 0, first) + 1, recognise(piece))
+def _statement(text: str, line: int) -> ScriptStatement:
+    piece = text.strip()
+    return ScriptStatement(piece, line, recognise(piece))

@@ -46,6 +46,9 @@ class Quoting:
     double_quoted_identifiers: bool = False  # spark.sql.ansi.doubleQuotedIdentifiers: "x" is a name
 
 
+DEFAULT_QUOTING: Final = Quoting()
+
+
 class _Words(Spark.Tokenizer):
     """Spark's tokenizer without keywords: ours are known by place, and none may swallow the rest as a command."""
 
@@ -73,7 +76,7 @@ _KINDS: Final = {
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
-def tokenize(text: str, quoting: Quoting = Quoting()) -> list[Token]:
+def tokenize(text: str, quoting: Quoting = DEFAULT_QUOTING) -> list[Token]:
     """Return the tokens of a text with an END token behind them.
 
     Raises UnreadableText for an unclosed quote or comment, for a NUL character and for half a surrogate pair.
