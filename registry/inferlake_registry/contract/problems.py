@@ -76,6 +76,107 @@ class ModelDisabled(ModelError):
         super().__init__(f"Model {name!r} is disabled. ALTER MODEL {name} ENABLE allows calls again.", name=name)
 
 
+class NotDropped(ModelError):
+    """UNDROP of a name under which nothing was dropped."""
+
+    code = "MODEL_NOT_DROPPED"
+    status = 404
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"No model {name!r} has been dropped, so there is none to bring back.", name=name)
+
+
+class VersionExists(ModelError):
+    """A version is immutable: its name cannot be used for something else."""
+
+    code = "VERSION_EXISTS"
+
+    def __init__(self, name: str, version: str) -> None:
+        super().__init__(
+            f"Model {name!r} has a version {version!r} with another content, and a version never changes. "
+            f"Choose a new version.",
+            name=name,
+            version=version,
+        )
+
+
+class VersionInUse(ModelError):
+    """A version that is active, aliased or in a split cannot be dropped."""
+
+    code = "VERSION_IN_USE"
+
+    def __init__(self, name: str, version: str, use: str) -> None:
+        super().__init__(
+            f"Version {version!r} of model {name!r} cannot be dropped: {use}.", name=name, version=version, use=use
+        )
+
+
+class NoPreviousVersion(ModelError):
+    """ROLLBACK with nothing to go back to."""
+
+    code = "NO_PREVIOUS_VERSION"
+
+    def __init__(self, name: str, version: str | None = None) -> None:
+        what = "no earlier activation" if version is None else f"no earlier activation of version {version!r}"
+        super().__init__(
+            f"Model {name!r} has {what} to go back to; DESCRIBE HISTORY MODEL {name} shows what there was.", name=name
+        )
+
+
+class SplitActive(ModelError):
+    """A change of identity while a split is set: it would be unclear which arm changes."""
+
+    code = "SPLIT_ACTIVE"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Model {name!r} splits its traffic, so it is unclear which version would change. Use "
+            f"ALTER MODEL {name} ADD VERSION …, or ALTER MODEL {name} UNSET TRAFFIC first.",
+            name=name,
+        )
+
+
+class AliasNotFound(ModelError):
+    """The model has no such alias."""
+
+    code = "ALIAS_NOT_FOUND"
+    status = 404
+
+    def __init__(self, name: str, alias: str, known: Sequence[str]) -> None:
+        listed = f"Known aliases: {', '.join(known)}." if known else "It has none."
+        super().__init__(f"Model {name!r} has no alias {alias!r}. {listed}", name=name, alias=alias, known=list(known))
+
+
+class EndpointFailed(ModelError):
+    """The endpoint was asked on purpose and gave no usable answer."""
+
+    code = "ENDPOINT_FAILED"
+    status = 502
+
+    def __init__(self, name: str, cause: str) -> None:
+        super().__init__(f"The endpoint of model {name!r} does not answer as it should: {cause}.", name=name)
+
+
+class SecretUnavailable(ModelError):
+    """A reference to a secret leads nowhere on the registry's machine."""
+
+    code = "SECRET_UNAVAILABLE"
+
+    def __init__(self, name: str, key: str, why: str) -> None:
+        super().__init__(f"{key!r} of model {name!r} cannot be had: {why}.", name=name, key=key)
+
+
+class ConcurrentModification(ModelError):
+    """Somebody else changed the model at the same moment and won."""
+
+    code = "CONCURRENT_MODIFICATION"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Model {name!r} was changed by somebody else at the same moment; look and try again.", name=name
+        )
+
+
 class RegistryError(InferlakeError):
     """The registry itself cannot be used."""
 
@@ -105,6 +206,80 @@ class RegistryProtocolError(RegistryError):
     def __init__(self, url: str, status: int) -> None:
         super().__init__(
             f"{url} answered HTTP {status} with a document we do not know: is it an Inferlake registry?", url=url
+        )
+
+
+class Unauthorised(RegistryError):
+    """The registry wants a token and got none, or another one."""
+
+    code = "UNAUTHORISED"
+    status = 401
+
+    def __init__(self) -> None:
+        super().__init__("This registry wants a token: inferlake.enable(spark, token=…) or INFERLAKE_REGISTRY_TOKEN.")
+
+
+class NotFound(RegistryError):
+    """No such address, or nothing under it."""
+
+    code = "NOT_FOUND"
+    status = 404
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"There is no {what} here.")
+
+
+class BadRequest(RegistryError):
+    """The request's body or parameters do not have the form that the address takes."""
+
+    code = "BAD_REQUEST"
+    status = 400
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The request cannot be read: {why}.")
+
+
+class MethodNotAllowed(RegistryError):
+    """The address exists, for another method."""
+
+    code = "METHOD_NOT_ALLOWED"
+    status = 405
+
+    def __init__(self, method: str) -> None:
+        super().__init__(f"This address does not take {method}.", method=method)
+
+
+class PortInUse(RegistryError):
+    """Somebody else listens there."""
+
+    code = "PORT_IN_USE"
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(
+            f"Port {port} of {host} is in use. Choose another with --port (0 takes a free one).", host=host, port=port
+        )
+
+
+class BadSetting(RegistryError):
+    """A setting of the service that it cannot start with."""
+
+    code = "BAD_SETTING"
+    status = 400
+
+    def __init__(self, setting: str, why: str) -> None:
+        super().__init__(f"{setting} {why}.", setting=setting)
+
+
+class Unexpected(RegistryError):
+    """A fault of the registry's own; its log has the details under the request's id."""
+
+    code = "UNEXPECTED_ERROR"
+    status = 500
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(
+            f"The registry failed in a way it did not expect; its log says more at request {request_id}.",
+            request_id=request_id,
         )
 
 

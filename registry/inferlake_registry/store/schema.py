@@ -68,13 +68,14 @@ class Model(Table):
     comment: Mapped[str | None]
     enabled: Mapped[bool] = mapped_column(default=True)
     managed: Mapped[bool] = mapped_column(default=False)  # a version was named by a person
-    revision: Mapped[int] = mapped_column(default=1)
+    revision: Mapped[int] = mapped_column()
     limit_epoch: Mapped[int] = mapped_column(default=1)
     secret_epoch: Mapped[int] = mapped_column(default=1)
     inputs: Mapped[list[Any]] = mapped_column(default=list)
     outputs: Mapped[list[Any]] = mapped_column(default=list)
     created_at: Mapped[datetime]
     created_by: Mapped[str]
+    updated_at: Mapped[datetime]
     dropped_at: Mapped[datetime | None]
 
     versions: Mapped[list[Version]] = relationship(order_by="Version.ordinal", cascade="all, delete-orphan")
@@ -82,6 +83,8 @@ class Model(Table):
     aliases: Mapped[list[Alias]] = relationship(cascade="all, delete-orphan", order_by="Alias.alias")
     activations: Mapped[list[Activation]] = relationship(order_by="Activation.ordinal", cascade="all, delete-orphan")
 
+    # Every change sets updated_at, and the mapper then compares and raises the revision: the loser of a race is told.
+    __mapper_args__ = {"version_id_col": revision}  # noqa: RUF012 # SQLAlchemy's own form
     __table_args__ = (
         # One living model a name; dropped ones do not count.
         Index(
