@@ -1,0 +1,224 @@
+"""The ordered pump: rows in, results out in the same order, as many calls in flight as the windows allow.
+
+It lives on the engine's loop. Input waits as Arrow arrays and becomes requests piece by piece, shortly before they are
+sent, so a long look-ahead costs little memory. Calls that wait (for a retry, for another worker's answer) hold no place,
+so the window stays full of calls that are really in flight.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from inferlake.result import CallResult
+from inferlake.worker.calls import CallFailed
+from inferlake.worker.rows import Batch, Lane, Row, pieces
+
+PIECE: Final = 128  # rows turned into requests at once: about a millisecond of the loop's time
+LOOK_AHEAD: Final = 64  # rows ahead of the oldest unfinished one, in units of the calls in flight
+LOOK_AHEAD_LEAST: Final = 2_048
+PARKED_MOST: Final = 8_192  # started calls that only wait; each costs about 4 kB
+BYTES_MOST: Final = 64 << 20  # of input and answers held at once
+OUTPUT_ROWS: Final = 4_096
+OUTPUT_AGE_S: Final = 0.2
+
+Prepare = Callable[[Batch], list[Row]]
+Fail = Callable[[CallFailed, Row], CallResult]
+
+
+class Hungry:
+    """The pump can take another batch."""
+
+
+class Done:
+    """All results are out."""
+
+
+Event = Hungry | Done | BaseException | list[CallResult]
+
+
+class Pump:
+    """Drives the rows of one task. All methods run on the loop; ``emit`` may be called from it at any time."""
+
+    def __init__(self, prepare: Prepare, fail: Fail, emit: Callable[[Event], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._prepare = prepare
+        self._fail = fail
+        self._emit = emit
+        self._input: deque[Batch] = deque()  # pieces not yet prepared
+        self._input_rows = 0
+        self._input_ended = False
+        self._order: deque[Row] = deque()  # prepared and not yet put out
+        self._ready: dict[int, deque[Row]] = {}  # by lane: prepared and not yet started
+        self._lanes: dict[int, Lane] = {}
+        self._running: set[asyncio.Task[None]] = set()
+        self._output: list[CallResult] = []
+        self._output_timer: asyncio.TimerHandle | None = None
+        self._bytes = 0
+        self._asked = False
+        self._scheduled = False
+        self._over = False
+
+    def start(self) -> None:
+        """Ask for the first batch."""
+        self._schedule()
+
+    def offer(self, batch: Batch) -> None:
+        """Take a batch that was asked for."""
+        self._asked = False
+        self._input.extend(pieces(batch, PIECE))
+        self._input_rows += len(batch[0])
+        self._bytes += _size(batch)
+        self._schedule()
+
+    def end_input(self) -> None:
+        """Learn that there will be no further batch."""
+        self._asked = False
+        self._input_ended = True
+        self._schedule()
+
+    async def cancelled(self, wait_s: float) -> None:
+        """Abandon everything, and give calls in flight this long to close their connections."""
+        running = tuple(self._running)
+        self.cancel()
+        if running:
+            await asyncio.wait(running, timeout=wait_s)
+
+    def cancel(self) -> None:
+        """Abandon everything; nothing is emitted any more."""
+        self._over = True
+        for task in self._running:
+            task.cancel()
+        for lane in self._lanes.values():
+            lane.window.on_room.discard(self._schedule)
+        self._set_output_timer(None)
+
+    def _schedule(self) -> None:
+        """Advance once at the end of this turn of the loop, however many calls ended in it."""
+        if not self._scheduled and not self._over:
+            self._scheduled = True
+            self._loop.call_soon(self._advance)
+
+    def _advance(self) -> None:
+        self._scheduled = False
+        if self._over:
+            return
+        try:
+            self._collect()
+            self._launch()
+            self._collect()  # rows that need no call are finished as soon as they are prepared
+        except Exception as error:  # noqa: BLE001 - a mistake of ours, or bad input: the task must hear of it
+            self._stop(error)
+            return
+        self._ask_or_end()
+
+    def _launch(self) -> None:
+        while True:
+            for key, ready in self._ready.items():
+                self._start_ready(self._lanes[key], ready)
+            if any(self._ready.values()) or not self._input or not self._may_prepare():
+                return
+            self._prepare_piece()
+
+    def _start_ready(self, lane: Lane, ready: deque[Row]) -> None:
+        while ready and len(self._running) < self._running_most() and lane.window.try_enter():
+            row = ready.popleft()
+            assert row.call is not None
+            row.call.placed = True
+            task = self._loop.create_task(self._run(row))
+            self._running.add(task)
+            task.add_done_callback(self._ended)
+
+    def _may_prepare(self) -> bool:
+        return len(self._order) < self._look_ahead() and len(self._running) < self._running_most()
+
+    def _look_ahead(self) -> int:
+        places = sum(lane.window.rule.limit for lane in self._lanes.values())
+        return max(LOOK_AHEAD_LEAST, LOOK_AHEAD * places)
+
+    def _running_most(self) -> int:
+        return PARKED_MOST + sum(lane.window.rule.limit for lane in self._lanes.values())
+
+    def _prepare_piece(self) -> None:
+        piece = self._input.popleft()
+        self._input_rows -= len(piece[0])
+        self._bytes -= _size(piece)
+        for row in self._prepare(piece):
+            self._order.append(row)
+            if row.lane is None:
+                continue
+            key = id(row.lane)
+            if key not in self._lanes:
+                self._lanes[key] = row.lane
+                self._ready[key] = deque()
+                row.lane.window.on_room.add(self._schedule)
+            self._ready[key].append(row)
+
+    async def _run(self, row: Row) -> None:
+        assert row.call is not None and row.lane is not None
+        try:
+            row.result = await row.lane.sender.send(row.call)
+        except CallFailed as failed:
+            row.result = self._fail(failed, row)
+        finally:
+            row.call.leave()
+        row.call = None
+        self._schedule()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._stop(error)
+
+    def _collect(self) -> None:
+        """Move the finished prefix into the output, and put that out when it is full or there is nothing to wait for."""
+        order, output = self._order, self._output
+        while order and (result := order[0].result) is not None:
+            order.popleft()
+            output.append(result)
+            if len(output) >= OUTPUT_ROWS:
+                self._put_out()
+                output = self._output
+        if output and not order and not self._input:
+            self._put_out()
+        elif output and self._output_timer is None:
+            self._output_timer = self._loop.call_later(OUTPUT_AGE_S, self._put_out)
+
+    def _put_out(self) -> None:
+        self._set_output_timer(None)
+        if self._output and not self._over:
+            self._emit(self._output)
+            self._output = []
+
+    def _set_output_timer(self, timer: asyncio.TimerHandle | None) -> None:
+        if self._output_timer is not None:
+            self._output_timer.cancel()
+        self._output_timer = timer
+
+    def _ask_or_end(self) -> None:
+        if self._input_ended:
+            if not self._input and not self._order:
+                self._put_out()
+                self.cancel()
+                self._emit(Done())
+        elif not self._asked and self._wants_input():
+            self._asked = True
+            self._emit(Hungry())
+
+    def _wants_input(self) -> bool:
+        wanted = max(2 * PIECE, self._places() * 2)
+        return self._input_rows < wanted and self._bytes < BYTES_MOST and len(self._order) < self._look_ahead()
+
+    def _places(self) -> int:
+        return sum(lane.window.rule.limit for lane in self._lanes.values())
+
+    def _stop(self, error: BaseException) -> None:
+        if not self._over:
+            self.cancel()
+            self._emit(error)
+
+
+def _size(columns: Iterable[object]) -> int:
+    return sum(column.nbytes for column in columns)  # type: ignore[attr-defined]  # pyarrow has no types

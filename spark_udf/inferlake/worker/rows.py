@@ -1,0 +1,39 @@
+"""The rows of a task on their way through the pump: pieces of input, and one slot for each row's result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from inferlake.result import CallResult
+from inferlake.worker.calls import Call, Sender
+from inferlake.worker.window import Window
+
+Batch: TypeAlias = tuple[pa.Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The way to one version of a model: its places and the stack of senders behind them."""
+
+    version: str
+    window: Window
+    sender: Sender
+
+
+@dataclass(slots=True)
+class Row:
+    """One row: its result once there is one, and until then the call that brings it."""
+
+    result: CallResult | None = None
+    call: Call | None = None
+    lane: Lane | None = None
+
+
+def pieces(batch: Batch, size: int) -> Iterator[Batch]:
+    """Cut a batch into pieces of at most ``size`` rows, without copying."""
+    for start in range(0, len(batch[0]), size):
+        yield tuple(column.slice(start, size) for column in batch)
