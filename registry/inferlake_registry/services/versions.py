@@ -1,0 +1,280 @@
+"""Versions: adding one, activating one, splitting, rolling back, and what changes a model in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inferlake_registry.contract.problems import (
+    NoPreviousVersion,
+    SplitActive,
+    VersionExists,
+    VersionInUse,
+    VersionNotFound,
+)
+from inferlake_registry.contract.statements import StatementResult
+from inferlake_registry.domain.versions import Activated, next_version, rollback_depth, uses_of
+from inferlake_registry.services.models import (
+    activate,
+    activated,
+    active_version,
+    aliases_of,
+    find_version,
+    get_version,
+    live,
+    new_id,
+    stack_of,
+)
+from inferlake_registry.services.properties import (
+    copy_version_row,
+    put,
+    same_content,
+    shown,
+    split_by_effect,
+    version_row,
+)
+from inferlake_registry.services.work import Work, outcome, record
+from inferlake_registry.store.schema import Model, Version, VersionProperty
+from inferlake_sql.errors import JsonValue
+from inferlake_sql.location import Location, check_key_transport, check_location, complete
+from inferlake_sql.properties import Property, show_value
+from inferlake_sql.secret import Secret, SecretReference
+from inferlake_sql.statements import (
+    AddVersion,
+    DropVersion,
+    Rollback,
+    SetProperties,
+    SetTraffic,
+    SetVersion,
+    UnsetTraffic,
+)
+
+# Changes of these act on running jobs within one lease.
+_LIMIT_KEYS = frozenset({"qps.limit", "tpm.limit", "concurrency.limit", "concurrency.per.worker"})
+
+
+def check_endpoint(location: Location, properties: Sequence[Property]) -> tuple[str, ...]:
+    """Check that address, type and secrets go together. Raises InvalidLocation; returns warnings."""
+    values = {item.key: item.value for item in properties}
+    complete(location, str(values.get("model.type", "chat")))
+    if not any(isinstance(value, (Secret, SecretReference)) for value in values.values()):
+        return ()
+    warned = check_key_transport(location, allow_insecure=values.get("allow.insecure") is True)
+    return ("The key travels over plain http to a private host.",) if warned else ()
+
+
+def describe_content(version: Version) -> dict[str, JsonValue]:
+    """Return what a version says, secrets hidden, for the history."""
+    return {"location": version.location, "properties": {row.key: shown(row) for row in version.properties}}
+
+
+def add_version(
+    work: Work,
+    model: Model,
+    version: str,
+    provider: str | None,
+    location: str,
+    rows: list[VersionProperty],
+    comment: str | None,
+) -> bool:
+    """Add a version; returns False when it is there already with the same content. Raises VersionExists."""
+    existing = find_version(model, version)
+    if existing is not None:
+        if same_content(existing, provider, location, rows, work.ring):
+            return False
+        raise VersionExists(model.name, version)
+    model.versions.append(
+        Version(
+            id=new_id(),
+            version=version,
+            ordinal=max(row.ordinal for row in model.versions) + 1,
+            provider=provider,
+            location=location,
+            comment=comment,
+            created_at=work.now,
+            created_by=work.actor,
+            properties=rows,
+        )
+    )
+    return True
+
+
+def _derived(
+    work: Work, model: Model, identity: Sequence[Property], location: Location | None
+) -> tuple[str, list[VersionProperty]]:
+    """Return address and identity rows of a version that inherits from the active one what is not given."""
+    base = active_version(model)
+    named = {item.key for item in identity}
+    rows = [copy_version_row(row, work.now) for row in base.properties if row.key not in named]
+    rows += [version_row(item, work.ring, work.now) for item in identity]
+    url = location.url if location is not None else base.location
+    kind = next((row.value for row in rows if row.key == "model.type"), None) or "chat"
+    complete(check_location(url), kind)
+    return url, sorted(rows, key=lambda row: row.key)
+
+
+def change_operational(work: Work, model: Model, items: Sequence[Property]) -> None:
+    """Set operational properties in place; limits and secrets get a new epoch, which running jobs notice."""
+    for item in items:
+        put(model, item, work.ring, work.now)
+    if any(item.key in _LIMIT_KEYS for item in items):
+        model.limit_epoch += 1
+    if any(item.spec.secret for item in items):
+        model.secret_epoch += 1
+
+
+def add(work: Work, model: Model, statement: AddVersion) -> StatementResult:
+    """ADD VERSION: immutable, not activated; repeating the same definition changes nothing."""
+    identity, operational = split_by_effect(statement.properties)
+    location, rows = _derived(work, model, identity, statement.location)
+    provider = statement.provider or active_version(model).provider
+    if not add_version(work, model, statement.version, provider, location, rows, statement.comment):
+        return outcome("unchanged", model.name, statement.version, "the version exists with the same content")
+    model.managed = True
+    change_operational(work, model, operational)
+    work.session.flush()
+    record(work, model, "version added", {}, {"version": statement.version, "location": location})
+    return outcome(
+        "version added",
+        model.name,
+        statement.version,
+        f"not active; ALTER MODEL {model.name} SET VERSION '{statement.version}' activates it",
+        *_in_place(operational),
+    )
+
+
+def _in_place(operational: Sequence[Property]) -> tuple[str, ...]:
+    keys = ", ".join(item.key for item in operational)
+    return (
+        (f"Operational properties belong to the model, not to a version, and changed in place: {keys}.",)
+        if keys
+        else ()
+    )
+
+
+def set_version(work: Work, model: Model, statement: SetVersion) -> StatementResult:
+    """SET VERSION: activate; an unknown version of a model that was never versioned is a label on what serves now."""
+    version = statement.version
+    existing = find_version(model, version)
+    defines = statement.location is not None or bool(statement.properties)
+    before = live(model)
+    if existing is None and model.managed and not defines:
+        raise VersionNotFound(model.name, version, [row.version for row in model.versions])
+    notices: tuple[str, ...] = ()
+    if existing is None or defines:
+        identity, operational = split_by_effect(statement.properties)
+        location, rows = _derived(work, model, identity, statement.location)
+        if existing is None or identity or statement.location is not None:
+            add_version(work, model, version, active_version(model).provider, location, rows, None)
+        model.managed = model.managed or defines
+        change_operational(work, model, operational)
+        notices = _added(model, version, before.version, defines) if existing is None else _in_place(operational)
+    if before.version == version and before.shares is None:
+        return outcome("unchanged", model.name, version, "the version is active already", *notices)
+    activate(work, model, version)
+    work.session.flush()
+    record(work, model, "activated", _weights(before), {"version": version})
+    return outcome("activated", model.name, version, f"version {version} serves all calls", *notices)
+
+
+def _added(model: Model, version: str, copied: str, defines: bool) -> tuple[str, ...]:
+    if defines:
+        return (f"Version {version} was new and has been added.",)
+    return (f"Version {version} was unknown: it was added as a copy of version {copied}.",)
+
+
+def _weights(live_one: Activated) -> dict[str, JsonValue]:
+    if live_one.shares is None:
+        return {"version": live_one.version}
+    return {"version": live_one.version, "traffic": dict(live_one.shares)}
+
+
+def set_properties(work: Work, model: Model, statement: SetProperties) -> StatementResult:
+    """SET: operational keys in place; an identity key, LOCATION or USING makes the next version and activates it."""
+    identity, operational = split_by_effect(statement.properties)
+    before: dict[str, JsonValue] = {
+        row.key: shown(row) for row in model.properties if row.key in {item.key for item in operational}
+    }
+    changes_identity = bool(identity) or statement.location is not None or statement.provider is not None
+    if changes_identity and live(model).shares is not None:
+        raise SplitActive(model.name)
+    change_operational(work, model, operational)
+    after: dict[str, JsonValue] = {item.key: show_value(item.value) for item in operational}
+    if not changes_identity:
+        record(work, model, "altered", before, after)
+        done = ", ".join(f"{item.key} = {show_value(item.value)}" for item in operational)
+        return outcome("altered", model.name, live(model).version, f"changed in place: {done}")
+    version = next_version(row.version for row in model.versions)
+    location, rows = _derived(work, model, identity, statement.location)
+    provider = statement.provider or active_version(model).provider
+    if same_content(active_version(model), provider, location, rows, work.ring) and not operational:
+        return outcome("unchanged", model.name, live(model).version, "the active version says this already")
+    before["version"] = live(model).version
+    add_version(work, model, version, provider, location, rows, None)
+    activate(work, model, version)
+    work.session.flush()
+    record(work, model, "altered", before, {**after, "version": version, **describe_content(active_version(model))})
+    return outcome("altered", model.name, version, f"made version {version} and activated it", *_in_place(operational))
+
+
+def set_traffic(work: Work, model: Model, statement: SetTraffic) -> StatementResult:
+    """SET TRAFFIC: every version must exist; the split is an activation that ROLLBACK can leave again."""
+    for share in statement.shares:
+        get_version(model, share.version)
+    shares = {share.version: share.percent for share in statement.shares if share.percent > 0}
+    before = live(model)
+    if before.shares == shares:
+        return outcome("unchanged", model.name, before.version, "the traffic is split like this already")
+    activate(work, model, before.version, shares)
+    record(work, model, "split", _weights(before), {"traffic": dict(shares)})
+    text = ", ".join(f"{version} {percent} %" for version, percent in shares.items())
+    return outcome("split", model.name, before.version, f"traffic: {text}")
+
+
+def unset_traffic(work: Work, model: Model, statement: UnsetTraffic) -> StatementResult:
+    """UNSET TRAFFIC: everything to the active version."""
+    before = live(model)
+    if before.shares is None:
+        return outcome("unchanged", model.name, before.version, "the traffic is not split")
+    activate(work, model, before.version)
+    record(work, model, "activated", _weights(before), {"version": before.version})
+    return outcome("activated", model.name, before.version, f"version {before.version} serves all calls")
+
+
+def rollback(work: Work, model: Model, statement: Rollback) -> StatementResult:
+    """ROLLBACK: undo activations from the top of the stack; twice goes one further back."""
+    if statement.version is not None:
+        get_version(model, statement.version)
+    stack = stack_of(model)
+    depth = rollback_depth([activated(entry) for entry in stack], statement.version)
+    if depth is None:
+        raise NoPreviousVersion(model.name, statement.version)
+    before = live(model)
+    for entry in stack[-depth:]:
+        entry.undone_at = work.now
+    now_live = live(model)
+    record(
+        work,
+        model,
+        "rolled back",
+        _weights(before),
+        _weights(now_live),
+    )
+    return outcome("rolled back", model.name, now_live.version, f"from version {before.version}")
+
+
+def drop_version(work: Work, model: Model, statement: DropVersion) -> StatementResult:
+    """DROP VERSION: refused while anything uses it, and out of the stack of activations as well."""
+    row = find_version(model, statement.version)
+    if row is None and statement.version_if_exists:
+        return outcome("unchanged", model.name, statement.version, "there is no such version")
+    row = get_version(model, statement.version)
+    use = uses_of(row.version, live(model), aliases_of(model))
+    if use is not None:
+        raise VersionInUse(model.name, row.version, use)
+    for entry in stack_of(model):
+        if row.version in activated(entry).weights:
+            entry.undone_at = work.now
+    content = describe_content(row)
+    model.versions.remove(row)
+    record(work, model, "version dropped", {"version": statement.version, **content}, {})
+    return outcome("version dropped", model.name, statement.version, "no rollback returns to it")
