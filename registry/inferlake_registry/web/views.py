@@ -14,6 +14,7 @@ from enum import StrEnum
 from markupsafe import Markup
 
 from inferlake_registry.contract.health import Health
+from inferlake_registry.services.listings.rejected import RejectedFilter
 from inferlake_registry.web.charts import Summary
 from inferlake_registry.web.wording import Piece
 
@@ -114,6 +115,7 @@ class PropertyLine:
     key: str
     value: str | None
     source: str  # set, or default
+    changed_at: datetime | None
     secret: bool
     explanation: str
 
@@ -185,21 +187,6 @@ class RejectedCard:
     run_id: str
     run_address: str
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class RejectedFilter:
-    """What the list of rejected rows is narrowed to; empty text means any."""
-
-    reason: str = ""
-    model: str = ""
-    version: str = ""
-    run: str = ""
-
-    @property
-    def narrows(self) -> bool:
-        """Whether anything is filtered at all."""
-        return bool(self.reason or self.model or self.version or self.run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,14 @@ from sqlalchemy import and_, func, select, union_all
 from sqlalchemy.orm import Session
 
 from inferlake_registry.contract.health import Health
+from inferlake_registry.domain.health import Condition, is_stale, next_interval
 from inferlake_registry.services.listings.keyset import PAGE_SIZE
 from inferlake_registry.store.schema import Activation, HealthSample, Model, ModelHealth, ModelProperty, Version
 from inferlake_sql.properties import find_spec
 
 STRIP_LENGTH: Final = 30
-# A verdict is stale when its last probe is older than this many intervals: one may be late, two may not be missing.
-_STALE_INTERVALS: Final = 2.5
-
 _INTERVAL_KEY: Final = "probe.interval.ms"
-_DEFAULT_INTERVAL_MS: Final = float(find_spec(_INTERVAL_KEY).default or 0)
+_INTERVAL_MS: Final = float(find_spec(_INTERVAL_KEY).default or 0)
 _DEFAULT_CONCURRENCY: Final = int(find_spec("concurrency.limit").default or 0)
 
 STALE: Final = "stale"
@@ -28,7 +26,7 @@ DISABLED: Final = "disabled"
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class Standing:
     """A model's health as stored, whether it is too old to be believed, and whether calls are allowed at all."""
 
     health: Health
@@ -63,7 +61,7 @@ class ModelItem:
 
     model_id: str
     name: str
-    condition: Condition
+    standing: Standing
     samples: tuple[Sample, ...]
     version: str
     location: str
@@ -86,7 +84,7 @@ class _Brief:
     model_id: str
     name: str
     key: str
-    condition: Condition
+    standing: Standing
 
 
 def list_models(
@@ -97,8 +95,8 @@ def list_models(
     found = [brief for brief in every if search.casefold() in brief.key]
     states: dict[str, int] = {}
     for brief in found:
-        states[brief.condition.shown_as] = states.get(brief.condition.shown_as, 0) + 1
-    wanted = [brief for brief in found if not state or brief.condition.shown_as == state]
+        states[brief.standing.shown_as] = states.get(brief.standing.shown_as, 0) + 1
+    wanted = [brief for brief in found if not state or brief.standing.shown_as == state]
     rest = [brief for brief in wanted if brief.key > after.casefold()] if after else wanted
     page = rest[:limit]
     return ModelList(
@@ -109,9 +107,9 @@ def list_models(
     )
 
 
-def condition_of(session: Session, model_id: str, now: datetime) -> Condition | None:
-    """Return the condition of one model; None when there is no such model."""
-    return next((brief.condition for brief in _briefs(session, now, model_id)), None)
+def standing_of(session: Session, model_id: str, now: datetime) -> Standing | None:
+    """Return the standing of one model; None when there is no such living model."""
+    return next((brief.standing for brief in _briefs(session, now, model_id)), None)
 
 
 def last_samples(session: Session, model_ids: Sequence[str], count: int = STRIP_LENGTH) -> dict[str, list[Sample]]:
@@ -138,17 +136,7 @@ def last_samples(session: Session, model_ids: Sequence[str], count: int = STRIP_
 def _briefs(session: Session, now: datetime, model_id: str | None = None) -> list[_Brief]:
     """Read what filters need of every model: a few short columns, so a thousand models are a few milliseconds."""
     query = (
-        select(
-            Model.id,
-            Model.name,
-            Model.name_key,
-            Model.enabled,
-            ModelHealth.state,
-            ModelHealth.since,
-            ModelHealth.last_at,
-            ModelHealth.cause,
-            ModelProperty.value,
-        )
+        select(Model.id, Model.name, Model.name_key, Model.enabled, ModelHealth, ModelProperty.value)
         .outerjoin(ModelHealth, ModelHealth.model_id == Model.id)
         .outerjoin(ModelProperty, and_(ModelProperty.model_id == Model.id, ModelProperty.key == _INTERVAL_KEY))
         .where(Model.dropped_at.is_(None))
@@ -156,18 +144,24 @@ def _briefs(session: Session, now: datetime, model_id: str | None = None) -> lis
     )
     if model_id is not None:
         query = query.where(Model.id == model_id)
-    briefs = []
-    for identity, name, key, enabled, state, since, last_at, cause, interval in session.execute(query):
-        age_allowed = timedelta(milliseconds=_STALE_INTERVALS * float(interval or _DEFAULT_INTERVAL_MS))
-        condition = Condition(
-            health=Health(state) if state else Health.UNKNOWN,
-            since=since,
-            stale=last_at is not None and now - last_at > age_allowed,
-            enabled=enabled,
-            cause=cause,
+    return [
+        _Brief(
+            identity,
+            name,
+            key,
+            _standing(health, enabled, timedelta(milliseconds=float(interval or _INTERVAL_MS)), now),
         )
-        briefs.append(_Brief(identity, name, key, condition))
-    return briefs
+        for identity, name, key, enabled, health, interval in session.execute(query)
+    ]
+
+
+def _standing(stored: ModelHealth | None, enabled: bool, interval: timedelta, now: datetime) -> Standing:
+    if stored is None:
+        return Standing(Health.UNKNOWN, since=None, stale=False, enabled=enabled, cause=None)
+    state = Health(stored.state)
+    condition = Condition(state, stored.since, stored.failures, stored.successes, stored.last_at, stored.cause)
+    stale = is_stale(stored.last_at, next_interval(condition, interval), now)
+    return Standing(state, stored.since, stale, enabled, stored.cause)
 
 
 def _items(session: Session, briefs: Sequence[_Brief]) -> tuple[ModelItem, ...]:
@@ -179,7 +173,7 @@ def _items(session: Session, briefs: Sequence[_Brief]) -> tuple[ModelItem, ...]:
         ModelItem(
             model_id=brief.model_id,
             name=brief.name,
-            condition=brief.condition,
+            standing=brief.standing,
             samples=tuple(samples[brief.model_id]),
             version=live[brief.model_id][0],
             location=live[brief.model_id][1],

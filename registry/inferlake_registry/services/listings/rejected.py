@@ -29,6 +29,11 @@ class RejectedFilter:
     version: str = ""
     run: str = ""
 
+    @property
+    def narrows(self) -> bool:
+        """Whether anything is filtered at all."""
+        return bool(self.reason or self.model or self.version or self.run)
+
 
 @dataclass(frozen=True, slots=True)
 class LongText:

@@ -1,0 +1,128 @@
+"""The dashboard's routes: read the address, ask a service, draw the view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
+from sqlalchemy.orm import Session
+
+from inferlake_registry.services.listings.keyset import read_place
+from inferlake_registry.services.listings.models import list_models
+from inferlake_registry.services.listings.portrait import read_portrait
+from inferlake_registry.services.listings.rejected import RejectedFilter, list_rejected
+from inferlake_registry.services.listings.runs import list_runs
+from inferlake_registry.web.assets import Asset, load
+from inferlake_registry.web.pages.model import model_page
+from inferlake_registry.web.pages.models import models_page
+from inferlake_registry.web.pages.rejected import rejected_page
+from inferlake_registry.web.pages.runs import runs_page
+from inferlake_registry.web.rendering import Page, Renderer, build_renderer
+from inferlake_registry.web.security import PAGE_HEADERS, refuse_cross_site
+from inferlake_registry.web.views import ErrorPage, Frame
+from inferlake_sql.errors import InferlakeError
+
+Read = Callable[[], AbstractContextManager[Session]]
+Clock = Callable[[], datetime]
+
+# A file's name changes with its content, so a browser need never ask for it again.
+_KEPT = "public, max-age=31536000, immutable"
+
+
+def build_router(read: Read, clock: Clock) -> APIRouter:
+    """Return the dashboard's routes, at the root of the service.
+
+    ``read`` opens a session for reading, ``clock`` tells the present moment with its time zone. Front-end libraries are
+    looked for now; without them every page works and none refreshes by itself.
+    """
+    assets = load()
+    renderer = build_renderer(assets)
+    router = APIRouter(include_in_schema=False, route_class=_page_route(renderer, clock))
+
+    @router.get("/")
+    def start() -> Response:
+        return RedirectResponse("/models")
+
+    @router.get("/models")
+    def models(request: Request, q: str = "", state: str = "", after: str = "") -> Response:
+        now = clock()
+        with read() as session:
+            found = list_models(session, now, q.strip(), state, after)
+        return _draw(renderer, request, models_page(found, q.strip(), state, after, now))
+
+    @router.get("/models/{name:path}")
+    def model(request: Request, name: str) -> Response:
+        now = clock()
+        with read() as session:
+            portrait = read_portrait(session, name, now)
+        return _draw(renderer, request, model_page(portrait, now))
+
+    @router.get("/rejected")
+    def rejected(
+        request: Request, reason: str = "", model: str = "", version: str = "", run: str = "", after: str = ""
+    ) -> Response:
+        narrow, place, now = RejectedFilter(reason, model, version, run), read_place(after), clock()
+        with read() as session:
+            found = list_rejected(session, narrow, place)
+        return _draw(renderer, request, rejected_page(found, narrow, place, now))
+
+    @router.get("/runs")
+    def runs(request: Request, model: str = "", after: str = "") -> Response:
+        place, now = read_place(after), clock()
+        with read() as session:
+            found = list_runs(session, model, place)
+        return _draw(renderer, request, runs_page(found, model, place, now))
+
+    @router.get("/static/{name}")
+    def static(request: Request, name: str) -> Response:
+        asset = assets.find(name)
+        return _send(request, asset) if asset else Response(status_code=404)
+
+    return router
+
+
+def _draw(renderer: Renderer, request: Request, view: Page) -> HTMLResponse:
+    """Draw the whole page, or for a refresh only what it replaces."""
+    refresh = request.headers.get("hx-request") == "true"
+    return HTMLResponse(renderer.live(view) if refresh else renderer.page(view))
+
+
+def _send(request: Request, asset: Asset) -> Response:
+    packed = "gzip" in request.headers.get("accept-encoding", "")
+    headers = {"cache-control": _KEPT, "vary": "accept-encoding"}
+    if packed:
+        headers["content-encoding"] = "gzip"
+    return Response(asset.packed if packed else asset.body, media_type=asset.media_type, headers=headers)
+
+
+def _page_route(renderer: Renderer, clock: Clock) -> type[APIRoute]:
+    class PageRoute(APIRoute):
+        """Puts the content policy on every answer, and shows an error as a page instead of a problem document."""
+
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            handle = super().get_route_handler()
+
+            async def guarded(request: Request) -> Response:
+                try:
+                    refuse_cross_site(request.method, request.headers)
+                    response = await handle(request)
+                except InferlakeError as error:
+                    response = _error(renderer, error, clock())
+                for name, value in PAGE_HEADERS.items():
+                    response.headers.setdefault(name, value)
+                return response
+
+            return guarded
+
+    return PageRoute
+
+
+def _error(renderer: Renderer, error: InferlakeError, now: datetime) -> HTMLResponse:
+    frame = Frame(title=f"Error {error.status}", section=None, as_of=now, address=None)
+    view = ErrorPage(frame, error.status, error.code, error.message, back="/models", back_label="Show all models")
+    return HTMLResponse(renderer.page(view), status_code=error.status)
