@@ -51,3 +51,4 @@ class CallDescriptor:
     reuse: str | None = None
     traceparent: str | None = None
     query_id: str = ""  # unique per planned query: what "once per query" is keyed by
+    application_id: str = ""  # Spark's; answers are kept and shared per application and host. Empty: per process
