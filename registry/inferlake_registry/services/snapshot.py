@@ -1,0 +1,116 @@
+"""What a caller plans a query with: the model as it is now, without its secrets; and the secrets, apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy.orm import Session
+
+from inferlake_registry.contract.models import (
+    Arm,
+    CallSettings,
+    Credentials,
+    Endpoint,
+    ModelSnapshot,
+    ModelType,
+    ResponseFormat,
+    ResponseProfile,
+)
+from inferlake_registry.contract.problems import ModelDisabled
+from inferlake_registry.services.models import get_alias, get_referred, get_version, live
+from inferlake_registry.services.properties import reveal
+from inferlake_registry.store.schema import Model, PropertyValueColumns, Version
+from inferlake_registry.store.secrets import KeyRing
+from inferlake_sql.errors import JsonValue
+from inferlake_sql.location import check_location, complete
+from inferlake_sql.names import parse_name, parse_reference
+from inferlake_sql.properties import normalise
+from inferlake_sql.secret import Secret
+
+
+def resolve(session: Session, text: str) -> ModelSnapshot:
+    """Return the model of a call's reference. Raises ModelNotFound, VersionNotFound, AliasNotFound, ModelDisabled."""
+    reference = parse_reference(text)
+    model = get_referred(session, reference)
+    if not model.enabled:
+        raise ModelDisabled(model.name)
+    if reference.version is not None:
+        weights: Mapping[str, int] = {reference.version: 100}
+    elif reference.alias is not None:
+        weights = {get_alias(model, reference.alias): 100}
+    else:
+        weights = live(model).weights
+    arms = tuple(Arm(weight, _endpoint(model, get_version(model, version))) for version, weight in weights.items())
+    return ModelSnapshot(
+        model_id=model.id,
+        name=model.name,
+        revision=model.revision,
+        enabled=model.enabled,
+        pinned=reference.pinned,
+        arms=arms,
+        settings=call_settings(model),
+        has_secrets=_has_secrets(model),
+    )
+
+
+def _plain(rows: Iterable[PropertyValueColumns]) -> dict[str, str]:
+    return {row.key: row.value for row in rows if row.value is not None}
+
+
+def _endpoint(model: Model, version: Version) -> Endpoint:
+    values = _plain(version.properties)
+    kind = ModelType(values.get("model.type", ModelType.CHAT))
+    request: dict[str, JsonValue] = {
+        key.removeprefix("request."): json.loads(value) for key, value in values.items() if key.startswith("request.")
+    }
+    return Endpoint(
+        version=version.version,
+        url=complete(check_location(version.location), kind),
+        model_name=values.get("model.name", parse_name(model.name).last),
+        model_type=kind,
+        prompt_system=values.get("prompt.system"),
+        response_format=ResponseFormat(values.get("response.format", ResponseFormat.TEXT)),
+        response_profile=ResponseProfile(values.get("response.profile", ResponseProfile.OPENAI)),
+        request=request,
+    )
+
+
+def call_settings(model: Model) -> CallSettings:
+    """Return a model's operational properties as typed settings; what is not set has its default."""
+    values = {key: normalise(key, value).value for key, value in _plain(model.properties).items()}
+    known = {
+        "timeout.ms": "timeout_ms",
+        "attempt.timeout.ms": "attempt_timeout_ms",
+        "connect.timeout.ms": "connect_timeout_ms",
+        "retry.attempts": "retry_attempts",
+        "qps.limit": "qps_limit",
+        "concurrency.limit": "concurrency_limit",
+        "concurrency.per.worker": "concurrency_per_worker",
+        "price.input": "price_input",
+        "price.output": "price_output",
+        "tls.ca": "tls_ca",
+        "allow.insecure": "allow_insecure",
+    }
+    return CallSettings(**{known[key]: value for key, value in values.items() if key in known})  # type: ignore[arg-type]
+
+
+def _headers(model: Model) -> list[PropertyValueColumns]:
+    return [row for row in model.properties if row.key == "api.key" or row.key.startswith("header.")]
+
+
+def _has_secrets(model: Model) -> bool:
+    return bool(_headers(model))
+
+
+def credentials(session: Session, ring: KeyRing, name: str) -> Credentials:
+    """Return the complete values of the headers that must not be seen. Raises ModelNotFound, SecretUnavailable."""
+    model = get_referred(session, parse_reference(name))
+    headers: dict[str, Secret] = {}
+    for row in _headers(model):
+        value = reveal(row, ring, model.name)
+        if row.key == "api.key":
+            headers.setdefault("authorization", Secret(f"Bearer {value.reveal()}"))
+        else:
+            headers[row.key.removeprefix("header.")] = value
+    return Credentials(headers, model.secret_epoch)

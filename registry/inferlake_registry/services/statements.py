@@ -1,0 +1,193 @@
+"""One statement, carried out whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final, TypeVar, assert_never
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from inferlake_registry.contract.problems import BadRequest, ConcurrentModification
+from inferlake_registry.contract.statements import StatementResult
+from inferlake_registry.services import alter, create, show, versions
+from inferlake_registry.services.models import find, get
+from inferlake_registry.services.work import Work, outcome
+from inferlake_registry.store.database import Database
+from inferlake_registry.store.schema import Model
+from inferlake_registry.store.secrets import KeyRing
+from inferlake_sql.errors import NotSupported
+from inferlake_sql.render import render
+from inferlake_sql.statements import (
+    AddVersion,
+    CreateModel,
+    CreateModelLike,
+    DescribeHistory,
+    DescribeModel,
+    DropModel,
+    DropVersion,
+    ExplainAi,
+    Grant,
+    RenameModel,
+    Revoke,
+    Rollback,
+    RouteQuery,
+    SetAlias,
+    SetComment,
+    SetEnabled,
+    SetProperties,
+    SetTraffic,
+    SetVersion,
+    ShowCreateModel,
+    ShowHealth,
+    ShowModels,
+    ShowProperties,
+    ShowVersions,
+    Statement,
+    TestModel,
+    UndropModel,
+    UnsetAlias,
+    UnsetProperties,
+    UnsetTraffic,
+)
+
+Reading = ShowModels | ShowCreateModel | DescribeModel | ShowVersions | DescribeHistory | ShowHealth | ShowProperties
+Altering = (
+    AddVersion
+    | SetVersion
+    | SetProperties
+    | UnsetProperties
+    | SetComment
+    | RenameModel
+    | SetAlias
+    | UnsetAlias
+    | SetTraffic
+    | UnsetTraffic
+    | Rollback
+    | DropVersion
+    | SetEnabled
+)
+T = TypeVar("T")
+
+# A change that lost a race is tried once more on what the winner left: most pairs of changes do not touch each other.
+_TRIES: Final = 2
+
+
+class _DryRun(Exception):
+    """Ends a transaction that was only to show what would happen."""
+
+    def __init__(self, result: StatementResult) -> None:
+        self.result = result
+
+
+def execute(
+    database: Database, ring: KeyRing, statement: Statement, *, actor: str, now: datetime, dry_run: bool = False
+) -> StatementResult:
+    """Carry out a statement in one transaction, with its history; with ``dry_run`` undo it at the end.
+
+    TEST MODEL calls an endpoint and is not for this function. Raises the errors of the family.
+    """
+    if isinstance(statement, Reading):
+        with database.read() as session:
+            return _read(_work(session, ring, statement, actor, now), statement)
+    name = _name_of(statement)
+    for attempt in range(_TRIES):
+        try:
+            return _write(database, ring, statement, actor, now, dry_run)
+        except (StaleDataError, IntegrityError):
+            if attempt == _TRIES - 1:
+                raise ConcurrentModification(name) from None
+    raise AssertionError("unreachable")
+
+
+def _work(session: Session, ring: KeyRing, statement: Statement, actor: str, now: datetime) -> Work:
+    return Work(session, ring, actor, now, render(statement))
+
+
+def _name_of(statement: Statement) -> str:
+    name = getattr(statement, "name", None)
+    return "" if name is None else str(name)
+
+
+def _write(
+    database: Database, ring: KeyRing, statement: Statement, actor: str, now: datetime, dry_run: bool
+) -> StatementResult:
+    try:
+        with database.write() as session:
+            result = _change(_work(session, ring, statement, actor, now), statement)
+            session.flush()
+            if dry_run:
+                raise _DryRun(result)
+            return result
+    except _DryRun as planned:
+        note = "This was a dry run: nothing has changed."
+        return StatementResult(planned.result.columns, planned.result.rows, (*planned.result.notices, note))
+
+
+def _read(work: Work, statement: Reading) -> StatementResult:
+    match statement:
+        case ShowModels():
+            return show.show_models(work, statement)
+        case ShowCreateModel():
+            return show.show_create(work, statement)
+        case DescribeModel():
+            return show.describe(work, statement)
+        case ShowVersions():
+            return show.show_versions(work, statement)
+        case DescribeHistory():
+            return show.history(work, statement)
+        case ShowHealth():
+            return show.show_health(work, statement)
+        case ShowProperties():
+            return show.show_properties(work, statement)
+        case _:
+            assert_never(statement)
+
+
+def _change(work: Work, statement: Statement) -> StatementResult:
+    match statement:
+        case CreateModel():
+            return create.create(work, statement)
+        case CreateModelLike():
+            return create.create_like(work, statement)
+        case DropModel():
+            return create.drop(work, statement)
+        case UndropModel():
+            return create.undrop(work, statement)
+        case Grant() | Revoke():
+            raise NotSupported("GRANT and REVOKE on models", "Whoever reaches the registry may use every model.")
+        case ExplainAi() | RouteQuery():
+            raise BadRequest("this statement holds a Spark query; run it with spark.sql after inferlake.enable(spark)")
+        case TestModel():
+            raise BadRequest("TEST MODEL calls the endpoint and cannot be planned")
+        case _ if isinstance(statement, Altering):
+            return _alter(work, statement)
+        case _:
+            raise BadRequest("this statement only reads")
+
+
+def _alter(work: Work, statement: Altering) -> StatementResult:
+    if statement.if_exists and find(work.session, statement.name) is None:
+        return outcome("unchanged", statement.name.display, None, "there is no such model")
+    return _altered(work, get(work.session, statement.name), statement)
+
+
+def _altered(work: Work, model: Model, statement: Altering) -> StatementResult:
+    rules: dict[type[Altering], Callable[..., StatementResult]] = {
+        AddVersion: versions.add,
+        SetVersion: versions.set_version,
+        SetProperties: versions.set_properties,
+        SetTraffic: versions.set_traffic,
+        UnsetTraffic: versions.unset_traffic,
+        Rollback: versions.rollback,
+        DropVersion: versions.drop_version,
+        UnsetProperties: alter.unset_properties,
+        SetComment: alter.set_comment,
+        RenameModel: alter.rename,
+        SetAlias: alter.set_alias,
+        UnsetAlias: alter.unset_alias,
+        SetEnabled: alter.set_enabled,
+    }
+    return rules[type(statement)](work, model, statement)
