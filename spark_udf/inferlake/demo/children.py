@@ -76,11 +76,15 @@ class Children:
         self._started.append(child)
         return child
 
+    def dead(self) -> tuple[Child, ...]:
+        """Return the started processes that have ended."""
+        return tuple(child for child in self._started if child.process.poll() is not None)
+
     def stop(self, told: Callable[[str], None]) -> None:
         """End every process below this one: the last started first, then whatever is left of their helpers."""
         for child in reversed(self._started):
             if child.process.poll() is None:
-                told(f"stopping {child.name}")
+                told(child.name)
                 child.process.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.process.wait(_GRACE_SECONDS)

@@ -52,6 +52,15 @@ class ServiceSlow(DemoError):
         )
 
 
+class ServiceDied(DemoError):
+    """A process of the demo ended although nobody asked it to."""
+
+    code = "SERVICE_DIED"
+
+    def __init__(self, name: str, status: int, log: Path) -> None:
+        super().__init__(f"The {name} ended with status {status}; the reason is at the end of {log}.", name=name)
+
+
 class ModelOutOfReach(DemoError):
     """A model of the hub that is not on this disk and cannot be fetched."""
 

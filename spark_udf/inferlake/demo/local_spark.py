@@ -26,7 +26,7 @@ _SETTINGS: Final = {
 def start(folder: Path) -> SparkSession:
     """Start a JVM whose output, and that of the Python workers, goes to ``folder/spark.log``, and a session in it.
 
-    Tables lie below ``folder/tables``. The caller ends the session; the JVM ends with this process.
+    Tables lie below ``folder/tables``.
     """
     conf = SparkConf(loadDefaults=False)
     for key, value in _SETTINGS.items():
@@ -36,3 +36,12 @@ def start(folder: Path) -> SparkSession:
     with (folder / "spark.log").open("wb") as log:
         gateway = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})
     return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+def stop(spark: SparkSession) -> None:
+    """End the session and its JVM, which would otherwise live as long as this process."""
+    gateway = spark.sparkContext._gateway
+    spark.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()

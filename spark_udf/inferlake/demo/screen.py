@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
@@ -48,6 +49,7 @@ class Screen:
 
     def __init__(self, console: Console) -> None:
         self.console = console
+        self.doing = "starting"  # what an error would have interrupted
         if console.width > _WIDEST:
             console.width = _WIDEST
 
@@ -58,6 +60,7 @@ class Screen:
 
     def heading(self, number: int, text: str) -> None:
         """Begin a part."""
+        self.doing = f"part {number}, {text[:1].lower()}{text[1:]}"
         self.console.print()
         title = Text.assemble((f"{number} ", "bold cyan"), (text, "bold"))
         self.console.print(Rule(title, align="left", style="cyan"))
@@ -78,6 +81,14 @@ class Screen:
     def show(self, what: RenderableType) -> None:
         """Show a table."""
         self.console.print(Padding(what, (0, 0, 0, 2)))
+
+    def stopping(self, name: str) -> None:
+        """Say what is being ended."""
+        self.console.print(Padding(Text(f"stopping the {name} …", "dim"), (0, 0, 0, 2)))
+
+    def stopped(self, folder: Path) -> None:
+        """Say that everything has ended, and where the traces are."""
+        self.console.print(Padding(Text(f"stopped; logs and tables are in {_near(folder)}", "dim"), (0, 0, 1, 2)))
 
     def claim(self, sentence: str, *, holds: bool) -> None:
         """Show a sentence that was checked, and whether it is true."""
@@ -170,6 +181,12 @@ def _hung(mark: str, style: str, text: Text) -> RenderableType:
     grid.add_column(overflow="fold")
     grid.add_row(Text(mark, style), text)
     return grid
+
+
+def _near(path: Path) -> str:
+    """Return a path as it is typed from here, where that is shorter."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def _ignore(_: object) -> None:

@@ -54,7 +54,7 @@ def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
         tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "stopping Deaf\n"
+    assert done.stdout == "Deaf\n"
 
 
 def test_a_process_that_ends_early_tells_its_last_words(tmp_path: Path) -> None:
