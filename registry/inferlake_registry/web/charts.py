@@ -58,7 +58,7 @@ class Geometry:
         return self.bar + self.gap
 
 
-ROW: Final = Geometry(bar=4, gap=2, height=26)
+ROW: Final = Geometry(bar=5, gap=2, height=26)
 
 
 def strip(probes: Sequence[Probe], now: datetime, geometry: Geometry = ROW) -> Markup:

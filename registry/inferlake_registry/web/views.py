@@ -1,8 +1,8 @@
 """What each template receives: one frozen dataclass a page, called ``page`` in the template.
 
 A template reads nothing else. Values are typed (a moment is a datetime, a count an int) and the template writes them
-with the filters of ``wording``; markup comes only from ``charts``. Foreign text (model output, inputs, causes) is
-always an ``Excerpt`` or plain ``str`` and is escaped where it is written.
+with the filters of ``wording``; markup comes only from ``charts``. Text that somebody else wrote (outputs, inputs,
+names, causes) is a plain ``str`` or an ``Excerpt``; the template escapes it and names its hidden characters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from markupsafe import Markup
 from inferlake_registry.contract.health import Health
 from inferlake_registry.services.listings.rejected import RejectedFilter
 from inferlake_registry.web.charts import Summary
-from inferlake_registry.web.wording import Piece
 
 
 class Section(StrEnum):
@@ -114,8 +113,8 @@ class PropertyLine:
 
     key: str
     value: str | None
-    source: str  # set, or default
-    changed_at: datetime | None
+    own: bool  # set on this model, not a default
+    changed_at: datetime | None  # None for a default
     secret: bool
     explanation: str
 
@@ -155,9 +154,9 @@ class ModelPage:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The beginning of a foreign text, with hidden characters named."""
+    """The beginning of a long text that a model or a user wrote."""
 
-    pieces: tuple[Piece, ...]
+    beginning: str
     characters: int  # of the whole text
     cut: bool  # whether the whole text is longer than what is shown
 

@@ -100,7 +100,7 @@ def _property(item: PropertyItem) -> PropertyLine:
     return PropertyLine(
         key=item.key,
         value=item.value,
-        source="set" if item.own else "default",
+        own=item.own,
         changed_at=item.changed_at,
         secret=item.secret,
         explanation=item.meaning,

@@ -19,13 +19,13 @@ from inferlake_registry.services.listings.rejected import (
 from inferlake_registry.web.addresses import model_address, with_query
 from inferlake_registry.web.pages.reasons import meaning_of
 from inferlake_registry.web.views import Excerpt, Facet, Failure, Frame, Pager, RejectedCard, RejectedPage, Section
-from inferlake_registry.web.wording import pieces
 
 PATH: Final = "/rejected"
 
 # Findings of one row that are shown; a row that fails everywhere is not understood better by reading all of them.
 _FAILURES: Final = 6
-_MESSAGE_CHARACTERS: Final = 300
+_MESSAGE_CHARACTERS: Final = 240
+_PATH_CHARACTERS: Final = 120
 
 
 def rejected_page(found: RejectedList, narrow: RejectedFilter, after: Place | None, now: datetime) -> RejectedPage:
@@ -101,15 +101,14 @@ def _failure(entry: Any) -> Failure:
     if not isinstance(entry, dict):
         return Failure("", _short(json.dumps(entry, ensure_ascii=False)))
     message = entry.get("message") or entry.get("keyword") or ""
-    return Failure(_short(str(entry.get("path") or "")), _short(str(message)))
+    return Failure(_short(str(entry.get("path") or ""), _PATH_CHARACTERS), _short(str(message)))
 
 
-def _short(text: str) -> str:
-    text = "".join(piece.text for piece in pieces(text[: _MESSAGE_CHARACTERS + 1]))
-    return text if len(text) <= _MESSAGE_CHARACTERS else f"{text[:_MESSAGE_CHARACTERS]}…"
+def _short(text: str, most: int = _MESSAGE_CHARACTERS) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _excerpt(text: LongText | None) -> Excerpt | None:
     if text is None:
         return None
-    return Excerpt(tuple(pieces(text.beginning)), text.characters, cut=text.characters > len(text.beginning))
+    return Excerpt(text.beginning, text.characters, cut=text.characters > len(text.beginning))
