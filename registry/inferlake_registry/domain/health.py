@@ -96,13 +96,14 @@ def next_interval(condition: Condition | None, interval: timedelta) -> timedelta
     """Return how long to wait for the next probe."""
     if condition is None or condition.state is not Health.MISCONFIGURED:
         return interval
-    return interval * min(2 ** min(condition.failures - 1, 10), SLOWEST_FACTOR)
+    return interval * min(1 << min(condition.failures - 1, 10), SLOWEST_FACTOR)
 
 
 def next_due(condition: Condition | None, interval: timedelta, offset: float, first_seen: datetime) -> datetime:
-    """Return when a model is to be probed next: a newcomer at once, others spread by ``offset`` (0 to 1) of an interval.
+    """Return when a model is to be probed next: a newcomer at once, others at their own place in the interval.
 
-    Each model has its own place in the interval, so that a thousand of them are not probed in the same second.
+    ``offset`` is that place, from 0 to 1: each model has its own, so that a thousand of them are not
+    probed in the same second.
     """
     if condition is None:
         return first_seen

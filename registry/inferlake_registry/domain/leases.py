@@ -1,8 +1,8 @@
-"""How one limit becomes send slots in the future: the generic cell rate algorithm (ITU-T I.371), handing out many at once.
+"""How one limit becomes send slots in the future: the generic cell rate algorithm (ITU-T I.371), many slots at once.
 
-A model has one clock: the time of its next free slot. A lease takes ``count`` slots from it, ``spacing`` apart, and moves
-it on. A slot belongs to one lease, so the sum over all holders can never exceed the limit, however many there are and
-however often they ask. Slots that nobody took lapse with the time; there is no burst to catch up.
+A model has one clock: the time of its next free slot. A lease takes ``count`` slots from it, ``spacing`` apart, and
+moves it on. A slot belongs to one lease, so the sum over all holders can never exceed the limit, however
+many there are and however often they ask. Slots that nobody took lapse with the time; there is no burst to catch up.
 
 Times are seconds since the epoch on the registry's own clock.
 """
@@ -29,7 +29,7 @@ LONGEST_PAUSE_SECONDS: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The state of one model's limit: when the next slot is free, and until when the endpoint wants to be left alone."""
+    """The state of one model's limit: when the next slot is free, and until when the endpoint wants quiet."""
 
     next_slot: float = 0.0
     paused_until: float = 0.0

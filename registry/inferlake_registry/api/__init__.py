@@ -1,0 +1,1 @@
+"""HTTP: decode, ask one service, encode; errors have one shape."""

@@ -1,0 +1,79 @@
+"""Builds the application from its settings; nothing else is global."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse, PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+
+from inferlake_registry.api import models, problems, runs, statements
+from inferlake_registry.api.metrics import render
+from inferlake_registry.api.state import State, clock
+from inferlake_registry.contract.problems import Unauthorised
+from inferlake_registry.services.schedule import Scheduler
+from inferlake_registry.settings import Settings
+from inferlake_registry.store.database import open_database
+from inferlake_registry.store.secrets import key_ring_from
+from inferlake_registry.web import build_router as build_dashboard
+
+
+def build_app(settings: Settings) -> FastAPI:
+    """Open the database and return the application. Raises BadSetting."""
+    state = State(open_database(settings.database), key_ring_from(settings.secret_key, settings.key_file), settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        scheduler = Scheduler(state.database, state.ring)
+        if settings.probes:
+            scheduler.start()
+        yield
+        await run_in_threadpool(scheduler.stop)
+        state.database.close()
+
+    app = FastAPI(title="Inferlake registry", lifespan=lifespan, docs_url=None, redoc_url=None)
+    problems.install(app)
+    _require_token(app, settings)
+    _operations(app, state)
+    for build in (statements.build_router, models.build_router, runs.build_router):
+        app.include_router(build(state))
+    app.include_router(build_dashboard(state.database.read, clock))
+    return app
+
+
+def _require_token(app: FastAPI, settings: Settings) -> None:
+    if settings.token is None:
+        return
+    expected = f"Bearer {settings.token.reveal()}".encode()
+
+    @app.middleware("http")
+    async def guard(request: Request, following: Callable[[Request], Awaitable[Response]]) -> Response:
+        given = request.headers.get("authorization", "").encode()
+        if request.url.path.startswith("/v1/") and not hmac.compare_digest(given, expected):
+            return problems.problem(Unauthorised())
+        return await following(request)
+
+
+def _operations(app: FastAPI, state: State) -> None:
+    @app.get("/livez", include_in_schema=False)
+    def alive() -> Response:
+        return PlainTextResponse("ok")
+
+    @app.get("/readyz", include_in_schema=False)
+    def ready() -> Response:
+        try:
+            with state.database.read() as session:
+                session.execute(select(1))
+        except SQLAlchemyError as error:
+            return JSONResponse({"state": "unavailable", "why": type(error).__name__}, status_code=503)
+        return JSONResponse({"state": "ready"})
+
+    @app.get("/metrics", include_in_schema=False)
+    def metrics() -> Response:
+        return Response(render(state.database, clock()), media_type=CONTENT_TYPE_LATEST)
