@@ -19,16 +19,21 @@ def redact(text: str) -> str:
     """Return the text with the content of strings and comments masked by ``*``, at equal length.
 
     When the text mentions keys or tokens, every word that is not part of the language is masked as well from the first
-    value on: a lost quote must not uncover what stood between the quotes.
+    value or quote on: a lost quote turns strings inside out and must not uncover what stood in them.
     """
     suspicious = _SUSPICIOUS.search(text) is not None
     pieces: list[str] = []
     values_follow = False
     for lexeme in lexemes(text):
         piece = text[lexeme.start : lexeme.end]
-        values_follow = values_follow or piece in "=(" or piece.upper() in _VALUES_FOLLOW
         pieces.append(_mask(lexeme, piece, hide_words=suspicious and values_follow))
+        values_follow = values_follow or _starts_values(lexeme, piece)
     return "".join(pieces)
+
+
+def _starts_values(lexeme: Lexeme, piece: str) -> bool:
+    quoted = lexeme.shape in (Shape.STRING, Shape.UNCLOSED)
+    return quoted or piece in ("=", "(") or piece.upper() in _VALUES_FOLLOW
 
 
 def _mask(lexeme: Lexeme, piece: str, *, hide_words: bool) -> str:
