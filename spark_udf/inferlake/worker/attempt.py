@@ -58,6 +58,8 @@ class Attempt:
         call.attempts += 1
         headers["x-request-id"] = call.request_id
         headers["idempotency-key"] = call.key.hex()
+        if call.traceparent is not None:
+            headers["traceparent"] = call.traceparent
         try:
             reply = await self._transport.post(self._url, headers, call.body, self._limit(left))
         except TransportFailed as failed:

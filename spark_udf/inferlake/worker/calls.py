@@ -62,6 +62,10 @@ class Call:
         if self.started is None:
             self.started = now
 
+    def late(self) -> CallFailed:
+        """Return the failure of a call whose time was over while it waited."""
+        return CallFailed(ErrorCode.TIMEOUT, "The row's time was over while it waited to be sent.")
+
     @property
     def deadline(self) -> float:
         """End of the row's time; infinite as long as it has not started."""

@@ -16,7 +16,7 @@ _FIXED: Final = {"content-type": "application/json", "accept": "application/json
 class ModelHeaders:
     """Headers of one model. A process reads its credentials once, and again only when an endpoint refuses them."""
 
-    def __init__(self, registry: WorkerRegistry, snapshot: ModelSnapshot) -> None:
+    def __init__(self, registry: WorkerRegistry | None, snapshot: ModelSnapshot) -> None:
         self._registry = registry
         self._snapshot = snapshot
         self._credentials: Credentials | None = None
@@ -47,6 +47,7 @@ class ModelHeaders:
         async with self._reading:
             if self.epoch != known:
                 return  # another call has read them while this one waited
+            assert self._registry is not None  # a model with secrets is not called without one
             self._credentials = await self._registry.credentials(self._snapshot.name)
 
 

@@ -1,7 +1,7 @@
 """One engine per worker process: a daemon thread with its own loop, and what its calls share.
 
-Spark forks workers before anything of ours runs and keeps them for many tasks, so the engine is made at first use, found
-by process id, and captures nothing that a later job could want to change.
+Spark forks workers before anything of ours runs and keeps them for many tasks, so the engine is made at first use,
+found by process id, and captures nothing that a later job could want to change.
 """
 
 from __future__ import annotations
@@ -13,20 +13,30 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 import uvloop
 
 from inferlake.call import CallDescriptor
+from inferlake.result import CallResult
 from inferlake.worker.answer import Source
+from inferlake.worker.answer_store import AnswerStore, application_directory
 from inferlake.worker.attempt import Attempt
+from inferlake.worker.breaker import Breaker, BreakerGate, Circuit
 from inferlake.worker.calls import Sender, Transport
+from inferlake.worker.coalesce import Coalesce
 from inferlake.worker.credentials import ModelHeaders, Renewing
+from inferlake.worker.errors import ModelUnusable
+from inferlake.worker.limit import LeaseBook, Limit, LimitedModel
+from inferlake.worker.pay_once import Claims, PayOnce
 from inferlake.worker.retry import Retry, RetryBudget
 from inferlake.worker.rows import Lane
+from inferlake.worker.tracing import traced
 from inferlake.worker.transport import PyreqwestTransport, TransportSettings
+from inferlake.worker.usage import Counted, Usage
 from inferlake.worker.window import Aimd, Paced, Window
 from inferlake_registry.client import AsyncClient, WorkerRegistry
 from inferlake_registry.contract.models import CallSettings, Endpoint, ModelSnapshot
@@ -34,7 +44,27 @@ from inferlake_sql.secret import Secret
 
 T = TypeVar("T")
 
-TOKEN_VARIABLE = "INFERLAKE_REGISTRY_TOKEN"
+TOKEN_VARIABLE: Final = "INFERLAKE_REGISTRY_TOKEN"
+
+
+@dataclass(frozen=True, slots=True)
+class AddressState:
+    """What all calls of the process to one address share."""
+
+    window: Window
+    circuit: Circuit
+    budget: RetryBudget
+
+
+@dataclass(frozen=True, slots=True)
+class ModelState:
+    """What all calls of the process of one model share."""
+
+    headers: ModelHeaders
+    leases: LeaseBook | None  # None without a registry: then the model has no limit
+
+
+_clock = time.monotonic  # the same as the loop's, but finer
 
 
 class Engine:
@@ -46,10 +76,12 @@ class Engine:
         self._thread = threading.Thread(target=self._run, name="inferlake-engine", daemon=True)
         self._transports: dict[TransportSettings, Transport] = {}
         self._registries: dict[str, WorkerRegistry] = {}
-        self._windows: dict[str, Window] = {}
-        self._budgets: dict[str, RetryBudget] = {}
+        self._usages: dict[str, Usage] = {}
         self._resolved: dict[str, ModelSnapshot] = {}
-        self._headers: dict[tuple[str, str], ModelHeaders] = {}
+        self._models: dict[tuple[str, str], ModelState] = {}
+        self._addresses: dict[str, AddressState] = {}
+        self._claims: dict[str, Claims] = {}
+        self._under_way: dict[bytes, asyncio.Future[CallResult]] = {}
 
     def start(self) -> None:
         """Start the loop's thread."""
@@ -90,44 +122,82 @@ class Engine:
 
     def lane(self, descriptor: CallDescriptor, snapshot: ModelSnapshot, endpoint: Endpoint) -> Lane:
         """Build the way to one version of a model, on the state that the process shares for its address."""
-        settings = snapshot.settings
-        window = self._window(endpoint.url, settings)
-        sender = self._stack(descriptor, snapshot, endpoint, window)
-        return Lane(endpoint.version, window, sender)
+        address = self._address(endpoint.url, snapshot.settings)
+        sender = self._stack(descriptor, snapshot, endpoint, address)
+        return Lane(endpoint.version, address.window, sender)
 
-    def _window(self, url: str, settings: CallSettings) -> Window:
-        cap = min(settings.concurrency_per_worker, settings.concurrency_limit)
-        if url not in self._windows:
-            self._windows[url] = Window(Aimd(cap), self.loop)
-        self._windows[url].set_cap(cap)
-        return self._windows[url]
-
-    def _stack(self, descriptor: CallDescriptor, snapshot: ModelSnapshot, endpoint: Endpoint, window: Window) -> Sender:
+    def _stack(
+        self, descriptor: CallDescriptor, snapshot: ModelSnapshot, endpoint: Endpoint, address: AddressState
+    ) -> Sender:
         """Stack the parts, innermost first."""
-        settings = snapshot.settings
-        clock: Callable[[], float] = time.monotonic
+        settings, model = snapshot.settings, self._model(descriptor.registry_url, snapshot)
         source = Source(
             snapshot.name, endpoint.version, endpoint.model_type, settings.price_input, settings.price_output
         )
-        headers = self._model_headers(descriptor.registry_url, snapshot)
         attempt_timeout_s = None if settings.attempt_timeout_ms is None else settings.attempt_timeout_ms / 1_000
-        sender: Sender = Attempt(self.transport(settings), endpoint.url, source, headers, attempt_timeout_s, clock)
-        sender = Renewing(sender, headers)
-        sender = Paced(sender, window, clock)
-        budget = self._budgets.setdefault(endpoint.url, RetryBudget())
-        return Retry(sender, settings.retry_attempts, budget, clock, random.random)
+        sender: Sender = Attempt(
+            self.transport(settings), endpoint.url, source, model.headers, attempt_timeout_s, _clock
+        )
+        sender = Renewing(sender, model.headers)
+        sender = Paced(sender, address.window, _clock)
+        if model.leases is not None:
+            cap = min(settings.concurrency_per_worker, settings.concurrency_limit)
+            model.leases.attach(address.window, cap)
+            sender = Limit(sender, model.leases)
+        sender = BreakerGate(sender, address.circuit, settings.timeout_ms / 1_000, _clock)
+        sender = Retry(sender, settings.retry_attempts, address.budget, _clock, random.random)
+        sender = traced(sender, descriptor.traceparent, snapshot.name, endpoint.version)
+        if descriptor.registry_url:
+            sender = Counted(sender, self._usage(descriptor.registry_url), snapshot.name, endpoint.version)
+        sender = PayOnce(sender, self._claims_of(descriptor.application_id), None)
+        return Coalesce(sender, self._under_way)
 
-    def _model_headers(self, registry_url: str, snapshot: ModelSnapshot) -> ModelHeaders:
+    def _address(self, url: str, settings: CallSettings) -> AddressState:
+        cap = min(settings.concurrency_per_worker, settings.concurrency_limit)
+        if url not in self._addresses:
+            # A probe has to fall into the time of a row that waits for one.
+            breaker = Breaker(longest_open_s=settings.timeout_ms / 2_000)
+            window = Window(Aimd(cap), self.loop)
+            self._addresses[url] = AddressState(window, Circuit(breaker, _clock), RetryBudget())
+        self._addresses[url].window.set_cap(cap)
+        return self._addresses[url]
+
+    def _model(self, registry_url: str, snapshot: ModelSnapshot) -> ModelState:
         key = (registry_url, snapshot.model_id)
-        if key not in self._headers:
-            self._headers[key] = ModelHeaders(self.registry(registry_url), snapshot)
-        return self._headers[key]
+        if key not in self._models:
+            registry = self.registry(registry_url) if registry_url else None
+            leases = None
+            if registry is not None:
+                limited = LimitedModel(snapshot.name, snapshot.settings.qps_limit)
+                leases = LeaseBook(registry, limited, self.holder, _clock)
+            elif snapshot.settings.qps_limit is not None or snapshot.has_secrets:
+                raise ModelUnusable(snapshot.name, "its limit or its key needs a registry, and the call names none")
+            self._models[key] = ModelState(ModelHeaders(registry, snapshot), leases)
+        return self._models[key]
+
+    def _usage(self, registry_url: str) -> Usage:
+        if registry_url not in self._usages:
+            self._usages[registry_url] = Usage(self.registry(registry_url), self.holder)
+        return self._usages[registry_url]
+
+    def _claims_of(self, application_id: str) -> Claims:
+        if application_id not in self._claims:
+            directory = application_directory(application_id or f"process-{self.holder}")
+            self._claims[application_id] = Claims(AnswerStore(directory), _clock)
+        return self._claims[application_id]
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
 
     async def _close(self) -> None:
+        for usage in self._usages.values():
+            await usage.close()
+        for model in self._models.values():
+            if model.leases is not None:
+                model.leases.close()
+        for claims in self._claims.values():
+            claims.close()
         for transport in self._transports.values():
             await transport.close()
 

@@ -59,8 +59,8 @@ class RowFailed(CallError):
 
     def __init__(self, model: str, error_code: str, error: str) -> None:
         super().__init__(
-            f"A call of {model!r} failed ({error_code}): {error} Answers so far are kept and cost nothing when the query "
-            "runs again; on_error='null' or returns='struct' let it go on.",
+            f"A call of {model!r} failed ({error_code}): {error} Answers so far are kept and cost nothing when "
+            "the query runs again; on_error='null' or returns='struct' let it go on.",
             model=model,
             error_code=error_code,
         )
@@ -74,8 +74,8 @@ class TooManyErrors(CallError):
     def __init__(self, model: str, failed: int, rows: int, ratio: float, by_code: Mapping[str, int]) -> None:
         reasons = ", ".join(f"{code}: {count}" for code, count in sorted(by_code.items(), key=lambda item: -item[1]))
         super().__init__(
-            f"{failed} of {rows} calls of {model!r} failed ({reasons}), more than max_error_ratio={ratio:g} allows. Answers "
-            "so far are kept and cost nothing when the query runs again; max_error_ratio=1 lets it go on.",
+            f"{failed} of {rows} calls of {model!r} failed ({reasons}), more than max_error_ratio={ratio:g} allows. "
+            "Answers so far are kept and cost nothing when the query runs again; max_error_ratio=1 lets it go on.",
             model=model,
             failed=failed,
             rows=rows,

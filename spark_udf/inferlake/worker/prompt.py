@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from inferlake.worker.errors import BadTemplate
-from inferlake.worker.row_json import JsonWriter, json_string, json_writer, plain_text
+from inferlake.worker.row_json import JsonWriter, is_string, json_string, json_writer, plain_text
 
 Columns: TypeAlias = Sequence[pa.Array]
 Render: TypeAlias = Callable[[tuple[object, ...]], "str | None"]
@@ -26,7 +26,7 @@ def compile_prompt(names: Sequence[str], types: Sequence[pa.DataType], template:
     """
     if template is not None:
         return _from_template(parse_template(template, names), names, types)
-    if len(types) == 1 and _is_text(types[0]):
+    if len(types) == 1 and is_string(types[0]):
         return _only_text
     return _as_object(names, [json_writer(type_) for type_ in types])
 
@@ -116,7 +116,3 @@ def _from_template(parts: Sequence[Text | Column], names: Sequence[str], types: 
         return "".join(pieces)
 
     return render
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_)

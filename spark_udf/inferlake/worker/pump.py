@@ -1,8 +1,8 @@
 """The ordered pump: rows in, results out in the same order, as many calls in flight as the windows allow.
 
-It lives on the engine's loop. Input waits as Arrow arrays and becomes requests piece by piece, shortly before they are
-sent, so a long look-ahead costs little memory. Calls that wait (for a retry, for another worker's answer) hold no place,
-so the window stays full of calls that are really in flight.
+It lives on the engine's loop. Input waits as Arrow arrays and becomes requests piece by piece, shortly before they
+are sent, so a long look-ahead costs little memory. Calls that wait (for a retry, for another worker's answer) hold no
+place, so the window stays full of calls that are really in flight.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class Pump:
             self._stop(error)
 
     def _collect(self) -> None:
-        """Move the finished prefix into the output, and put that out when it is full or there is nothing to wait for."""
+        """Move the finished prefix into the output; put that out when it is full or nothing is left to wait for."""
         order, output = self._order, self._output
         while order and (result := order[0].result) is not None:
             order.popleft()

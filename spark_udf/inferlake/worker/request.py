@@ -1,4 +1,4 @@
-"""A prompt becomes the bytes of a request, the same bytes every time: the body is also what the answer store is keyed by."""
+"""A prompt becomes the bytes of a request, the same bytes every time: the answer store is keyed by them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class KeyMaker:
             self._start.update(_framed(part.encode()))
 
     def key(self, body: bytes, scope: bytes = b"") -> bytes:
-        """Return 16 bytes; two different requests share them with a probability that does not matter (2**-64 at 4e9)."""
+        """Return 16 bytes; among 4e9 requests two different ones share them with a probability of 2**-65."""
         state = self._start.copy()
         if scope:
             state.update(_framed(scope))

@@ -11,8 +11,8 @@ from inferlake.worker.calls import HttpReply
 def retry_after_s(reply: HttpReply) -> float | None:
     """Return the wait that the answer asks for; None if it asks for none or for nonsense.
 
-    ``retry-after-ms`` (milliseconds) is more exact and wins over ``retry-after`` (seconds, fractions allowed, or an HTTP
-    date, RFC 9110 10.2.3). A date is compared with the answer's own ``date``, so that clocks may differ.
+    ``retry-after-ms`` (milliseconds) is more exact and wins over ``retry-after`` (seconds, fractions allowed, or an
+    HTTP date, RFC 9110 10.2.3). A date is compared with the answer's own ``date``, so that clocks may differ.
     """
     milliseconds = _number(reply.retry_after_ms)
     if milliseconds is not None:

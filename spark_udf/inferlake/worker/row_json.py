@@ -1,10 +1,10 @@
 """Values of every Spark type as JSON text, as Spark's ``to_json`` shows them, with nulls kept.
 
 A writer is made once per column type from its Arrow type and takes the Python value that ``to_pylist`` gives; null is
-handled by whoever calls it. Three differences from ``to_json``, all where its text is of no use to a model: a null member
-is written as ``null`` and not left out; keys of maps look like values of their type and not like Spark's internal numbers
-(a date is ``2024-01-01`` and not ``19723``); a day-time interval is always written ``DAY TO SECOND``, since Arrow does not
-tell which fields the type had.
+handled by whoever calls it. Three differences from ``to_json``, all where its text is of no use to a model: a null
+member is written as ``null`` and not left out; keys of maps look like values of their type and not like Spark's
+internal numbers (a date is ``2024-01-01`` and not ``19723``); a day-time interval is always written ``DAY TO
+SECOND``, since Arrow does not tell which fields the type had.
 """
 
 from __future__ import annotations
@@ -45,27 +45,29 @@ def json_writer(type_: pa.DataType) -> JsonWriter:
 
 
 def plain_text(type_: pa.DataType) -> JsonWriter:
-    """Return the function that writes a value for the middle of a text: like JSON, but strings and dates without quotes."""
-    if _is_string(type_):
+    """Return the function that writes a value amid a text: like JSON, but strings and dates without quotes."""
+    if is_string(type_):
         return str
     if pa.types.is_nested(type_):
         return json_writer(type_)
     return _leaf_writer(type_)
 
 
-def _is_string(type_: pa.DataType) -> bool:
-    return pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_)
+def is_string(type_: pa.DataType) -> bool:
+    """Tell whether a column holds text."""
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
 
 
 def _is_bare(type_: pa.DataType) -> bool:
     """Tell whether the leaf's text is complete JSON: numbers and booleans, and what quotes itself (NaN)."""
-    return (
-        pa.types.is_integer(type_)
-        or pa.types.is_boolean(type_)
-        or pa.types.is_decimal(type_)
-        or pa.types.is_null(type_)
-        or pa.types.is_floating(type_)
+    bare = (
+        pa.types.is_integer,
+        pa.types.is_boolean,
+        pa.types.is_decimal,
+        pa.types.is_null,
+        pa.types.is_floating,
     )
+    return any(is_type(type_) for is_type in bare)
 
 
 def _quoted(leaf: JsonWriter) -> JsonWriter:
@@ -73,7 +75,7 @@ def _quoted(leaf: JsonWriter) -> JsonWriter:
 
 
 def _leaf_writer(type_: pa.DataType) -> JsonWriter:
-    if _is_string(type_):
+    if is_string(type_):
         return str
     if pa.types.is_boolean(type_):
         return lambda value: "true" if value else "false"

@@ -1,7 +1,8 @@
 """The entry of a Spark task: batches of input columns in, batches of results out, in order.
 
-``run`` and ``run_values`` are synchronous generators, as an iterator ``arrow_udf`` wants them. They hand batches to a pump
-on the engine's loop and wait for what it puts out, on one thread: Spark's input stream must never be read by another one.
+``run`` and ``run_values`` are synchronous generators, as an iterator ``arrow_udf`` wants them. They hand batches to a
+pump on the engine's loop and wait for what it puts out, on one thread: Spark's input stream must never be read by
+another one.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _CANCEL_S: Final = 0.2
 def run(descriptor: CallDescriptor, batches: Iterator[Batch], *, partition: int = 0) -> Iterator[pa.StructArray]:
     """Yield one struct of ``inferlake.result`` a row, in the order of the input; an empty partition yields nothing.
 
-    ``partition`` is the number of the Spark partition; it matters for ``dedupe=False``, where equal rows are told apart by
-    their place. Raises ``TooManyErrors``, ``BadTemplate``, ``UnsupportedColumn`` and the registry's errors.
+    ``partition`` is the number of the Spark partition; it matters for ``dedupe=False``, where equal rows are told
+    apart by their place. Raises ``TooManyErrors``, ``BadTemplate``, ``UnsupportedColumn`` and the registry's errors.
     """
     for results in _results(descriptor, batches, partition):
         yield to_struct_array(results)

@@ -1,8 +1,8 @@
 """The transport that reaches real endpoints: pyreqwest, HTTP/1.1 with connections kept alive.
 
-Measured against httpx, aiohttp and others it costs the least CPU a call (about 50 microseconds). It follows no redirect,
-decompresses nothing (a small body cannot grow into a large one), reads a bounded body, and connects to addresses that
-``inferlake_sql.location`` allows.
+Measured against httpx, aiohttp and others it costs the least CPU a call (about 50 microseconds). It follows no
+redirect, decompresses nothing (a small body cannot grow into a large one), reads a bounded body, and connects to
+addresses that ``inferlake_sql.location`` allows.
 """
 
 from __future__ import annotations
@@ -195,8 +195,8 @@ def _pem(text: str) -> bytes:
 def translate(error: PyreqwestError) -> TransportFailed:
     """Return our failure for one of pyreqwest's: the only place that knows its error classes.
 
-    Its classes do not tell a refused connection from one lost while waiting for the answer, nor a time-out of either; the
-    causes do ("client error (Connect)" and "client error (SendRequest)").
+    Its classes do not tell a refused connection from one lost while waiting for the answer, nor a time-out of either;
+    the causes do ("client error (Connect)" and "client error (SendRequest)").
     """
     causes = _causes(error)
     connecting = "client error (Connect)" in causes

@@ -11,6 +11,7 @@ import datetime as dt
 import struct
 import uuid
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Final
 
 import orjson
@@ -41,7 +42,7 @@ def _names(metadata: bytes) -> list[str]:
     count = _unsigned(metadata, 1, width)
     starts = [_unsigned(metadata, 1 + width * (at + 1), width) for at in range(count + 1)]
     base = 1 + width * (count + 2)
-    return [metadata[base + start : base + end].decode() for start, end in zip(starts, starts[1:], strict=False)]
+    return [metadata[base + start : base + end].decode() for start, end in pairwise(starts)]
 
 
 def _unsigned(data: bytes, at: int, width: int) -> int:

@@ -1,8 +1,8 @@
 """How many calls are in flight to one address: a limit that adapts to losses, and the places under it.
 
 Loss decides and not latency: answers of a language model differ fifty-fold in length, so a slow one says little. The
-limit doubles per window of calls until the first loss (adding one per window alone would need 130,000 calls to reach 512),
-then grows by one per window and shrinks by 0.7 at most once per window.
+limit doubles per window of calls until the first loss (adding one per window alone would need 130,000 calls to reach
+512), then grows by one per window and shrinks by 0.7 at most once per window.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Aimd:
             self._limit = limit + (1.0 if self._slow_start else 1.0 / limit)
 
     def loss(self, sent: float, now: float) -> None:
-        """Shrink after a 429, 503 or timeout of a call sent at ``sent``; calls sent before the last cut tell nothing new."""
+        """Shrink after a 429, 503 or timeout; a call sent before the last cut tells nothing new."""
         if sent < self._last_cut:
             return
         self._slow_start = False
