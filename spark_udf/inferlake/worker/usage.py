@@ -18,9 +18,11 @@ from inferlake_sql.errors import InferlakeError
 
 _log = logging.getLogger(__name__)
 
-_EVERY_S: Final = 5.0 _ANSWER_S: Final = 5.0 # Upper bounds in milliseconds: answers take from a millisecond to ten
-minutes, and a factor of two is enough to plan by. BOUNDS_MS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000,
-2_000, 5_000, 10_000, 30_000, 60_000, 120_000, 600_000) _NAMES: Final = (*(str(bound) for bound in BOUNDS_MS), "inf")
+_EVERY_S: Final = 5.0
+_ANSWER_S: Final = 5.0
+# Upper bounds in milliseconds: answers take from one to ten minutes, and a factor of two or three is enough to plan by.
+BOUNDS_MS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 120_000, 600_000)
+_NAMES: Final = (*(str(bound) for bound in BOUNDS_MS), "inf")
 
 
 @dataclass(slots=True)
