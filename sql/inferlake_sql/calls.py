@@ -170,15 +170,21 @@ class _Finder:
         return Argument(start, max(start, self.tokens[last - 1].end if last > first else start), name)
 
     def _judge(self, first: int, last: int) -> tuple[Constancy, str | None]:
-        while last - first > 2 and self.tokens[first].text == "(" and self.tokens[last - 1].text == ")":
+        while (
+            2 < last - first <= _LONGEST_CONSTANT
+            and self.tokens[first].text == "("
+            and self.tokens[last - 1].text == ")"
+        ):
             first, last = first + 1, last - 1
         if first >= last:
             return Constancy.MISSING, None
+        if last - first > _LONGEST_CONSTANT:
+            return Constancy.NAMES, None
         value = self._literal(first, last)
         if value is not None:
             return Constancy.LITERAL, value
-        constant = last - first <= _LONGEST_CONSTANT and not any(self._varies(index) for index in range(first, last))
-        return (Constancy.FOLDABLE if constant else Constancy.NAMES), None
+        varies = any(self._varies(index) for index in range(first, last))
+        return (Constancy.NAMES if varies else Constancy.FOLDABLE), None
 
     def _literal(self, first: int, last: int) -> str | None:
         """Return the value of ``'m'``, of ``'a' 'b'`` and ``'a' || 'b'``, which are one text, and of a marker."""
