@@ -243,12 +243,17 @@ class ReservedKey(PropertyError):
 
 
 class RequiredProperty(PropertyError):
-    """UNSET of a property that a model cannot do without."""
+    """UNSET of a property that a model cannot do without, or CREATE without it."""
 
     code = "REQUIRED_PROPERTY"
 
-    def __init__(self, key: str) -> None:
-        super().__init__(f"{key!r} cannot be unset; SET it to another value.", key=key)
+    def __init__(self, key: str, missing: str = "") -> None:
+        super().__init__(
+            f"{key!r} is needed and not given. {missing}"
+            if missing
+            else f"{key!r} cannot be unset; SET it to another value.",
+            key=key,
+        )
 
 
 class SecretPlaceholder(PropertyError):

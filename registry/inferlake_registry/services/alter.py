@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inferlake_registry.contract.problems import AliasNotFound, ModelAlreadyExists
+from inferlake_registry.contract.problems import AliasNotFound, ModelAlreadyExists, SplitActive
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.domain.versions import next_version
 from inferlake_registry.services.models import (
@@ -14,8 +14,8 @@ from inferlake_registry.services.models import (
     get_version,
     live,
 )
-from inferlake_registry.services.properties import copy_version_row, shown
-from inferlake_registry.services.versions import add_version
+from inferlake_registry.services.properties import copy_version_row, pinned_name, shown
+from inferlake_registry.services.versions import add_version, check_transport
 from inferlake_registry.services.work import Work, outcome, record
 from inferlake_registry.store.schema import Alias, Model
 from inferlake_sql.errors import JsonValue
@@ -44,10 +44,17 @@ def rename(work: Work, model: Model, statement: RenameModel) -> StatementResult:
     if taken is not None and taken.id != model.id:
         raise ModelAlreadyExists(taken.name)
     before = model.name
+    pin_model_names(work, model)
     model.name, model.name_key = statement.new_name.display, statement.new_name.key
     model.namespace = statement.new_name.namespace
     record(work, model, "renamed", {"name": before}, {"name": model.name})
     return outcome("renamed", model.name, live(model).version, f"was {before}")
+
+
+def pin_model_names(work: Work, model: Model) -> None:
+    """Write down what each version calls itself by default: the endpoint goes on knowing it by that name."""
+    for version in model.versions:
+        version.properties.extend(pinned_name(version.properties, model.name, work.now))
 
 
 def set_alias(work: Work, model: Model, statement: SetAlias) -> StatementResult:
@@ -97,6 +104,9 @@ def unset_properties(work: Work, model: Model, statement: UnsetProperties) -> St
     if not keys:
         quiet = () if statement.keys_if_exist else notices
         return outcome("unchanged", model.name, live(model).version, "nothing was set", *quiet)
+    changes_identity = any(find_spec(key).effect is Effect.IDENTITY for key in keys)
+    if changes_identity and live(model).shares is not None:
+        raise SplitActive(model.name)
     before: dict[str, JsonValue] = {key: present[key] for key in keys}
     operational = [row for row in model.properties if row.key in keys]
     if any(row.secret is not None or row.reference is not None for row in operational):
@@ -104,8 +114,9 @@ def unset_properties(work: Work, model: Model, statement: UnsetProperties) -> St
     model.properties[:] = [row for row in model.properties if row.key not in keys]
     model.limit_epoch += 1
     version = live(model).version
-    if any(find_spec(key).effect is Effect.IDENTITY for key in keys):
+    if changes_identity:
         version = _without(work, model, keys)
+    check_transport(model)
     work.session.flush()
     record(work, model, "altered", before, {"version": version})
     shown_notices = () if statement.keys_if_exist else notices

@@ -12,8 +12,21 @@ from inferlake_registry.contract.problems import ModelAlreadyExists, NotDropped
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.domain.versions import next_version
 from inferlake_registry.services.models import activate, active_version, find, get, live, new_id
-from inferlake_registry.services.properties import copy_version_row, put, split_by_effect, typed, version_row
-from inferlake_registry.services.versions import add_version, change_operational, check_endpoint, describe_content
+from inferlake_registry.services.properties import (
+    copy_version_row,
+    pinned_name,
+    put,
+    split_by_effect,
+    typed,
+    version_row,
+)
+from inferlake_registry.services.versions import (
+    add_version,
+    change_operational,
+    check_endpoint,
+    check_transport,
+    describe_content,
+)
 from inferlake_registry.services.work import Work, outcome, record
 from inferlake_registry.store.schema import Model, ModelProperty, Version
 from inferlake_sql.errors import JsonValue, NotSupported, RequiredProperty
@@ -58,7 +71,9 @@ def with_type(location: Location, properties: tuple[Property, ...]) -> tuple[Pro
         return properties
     said = type_of_path(location)
     if said is None:
-        raise RequiredProperty("model.type")
+        raise RequiredProperty(
+            "model.type", "Say 'model.type' = 'chat', 'completions' or 'embedding', or end LOCATION with its path."
+        )
     return (normalise("model.type", said), *properties)
 
 
@@ -140,6 +155,7 @@ def _replaced(work: Work, model: Model, statement: CreateModel, notices: tuple[s
     if statement.version is not None:
         model.managed = True
     _replace_operational(work, model, operational)
+    check_transport(model)
     _set_contract(model, statement)
     if statement.comment is not None:
         model.comment = statement.comment
@@ -179,6 +195,7 @@ def create_like(work: Work, statement: CreateModelLike) -> StatementResult:
         created_by=work.actor,
     )
     row.properties = [copy_version_row(item, work.now) for item in origin.properties if item.secret is None]
+    row.properties += pinned_name(origin.properties, source.name, work.now)
     model.versions.append(row)
     kept = [item for item in source.properties if item.secret is None and item.reference is None]
     model.properties = [ModelProperty(key=item.key, value=item.value, changed_at=work.now) for item in kept]

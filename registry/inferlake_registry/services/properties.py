@@ -11,6 +11,7 @@ from typing import TypeVar
 from inferlake_registry.contract.problems import SecretUnavailable
 from inferlake_registry.store.schema import Model, ModelProperty, PropertyValueColumns, Version, VersionProperty
 from inferlake_registry.store.secrets import KeyRing
+from inferlake_sql.names import parse_name
 from inferlake_sql.properties import Effect, Property, normalise, show_value
 from inferlake_sql.secret import MASK, Secret, SecretReference, parse_secret_reference
 
@@ -59,6 +60,13 @@ def put(model: Model, item: Property, ring: KeyRing, now: datetime) -> None:
 def copy_version_row(row: VersionProperty, now: datetime) -> VersionProperty:
     """Return the same property for another version; a secret is copied encrypted."""
     return VersionProperty(key=row.key, value=row.value, secret=row.secret, reference=row.reference, changed_at=now)
+
+
+def pinned_name(rows: Iterable[VersionProperty], model: str, now: datetime) -> list[VersionProperty]:
+    """Return the ``model.name`` that a version has by default, for where that would change; else nothing."""
+    if any(row.key == "model.name" for row in rows):
+        return []
+    return [VersionProperty(key="model.name", value=parse_name(model).last, changed_at=now)]
 
 
 def shown(row: PropertyValueColumns) -> str:

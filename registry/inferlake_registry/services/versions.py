@@ -62,6 +62,15 @@ def check_endpoint(location: Location, properties: Sequence[Property]) -> tuple[
     return ("The key travels over plain http to a private host.",) if warned else ()
 
 
+def check_transport(model: Model) -> None:
+    """Check that no version would send the model's key unencrypted to a public host. Raises InvalidLocation."""
+    if not any(row.secret is not None or row.reference is not None for row in model.properties):
+        return
+    insecure = any(row.key == "allow.insecure" and row.value == "true" for row in model.properties)
+    for version in model.versions:
+        check_key_transport(check_location(version.location), allow_insecure=insecure)
+
+
 def describe_content(version: Version) -> dict[str, JsonValue]:
     """Return what a version says, secrets hidden, for the history."""
     return {"location": version.location, "properties": {row.key: shown(row) for row in version.properties}}
@@ -128,9 +137,12 @@ def add(work: Work, model: Model, statement: AddVersion) -> StatementResult:
     location, rows = _derived(work, model, identity, statement.location)
     provider = statement.provider or active_version(model).provider
     if not add_version(work, model, statement.version, provider, location, rows, statement.comment):
-        return outcome("unchanged", model.name, statement.version, "the version exists with the same content")
+        return _changed_in_place(
+            work, model, statement.version, operational, "the version exists with the same content"
+        )
     model.managed = True
     change_operational(work, model, operational)
+    check_transport(model)
     work.session.flush()
     record(work, model, "version added", {}, {"version": statement.version, "location": location})
     return outcome(
@@ -151,6 +163,24 @@ def _in_place(operational: Sequence[Property]) -> tuple[str, ...]:
     )
 
 
+def _changed_in_place(
+    work: Work, model: Model, version: str, operational: Sequence[Property], nothing: str
+) -> StatementResult:
+    """Set operational properties; with none, or none that differ, answer that nothing has changed and why."""
+    before = {row.key: shown(row) for row in model.properties}
+    news = [
+        item for item in operational if isinstance(item.value, Secret) or before.get(item.key) != show_value(item.value)
+    ]
+    if not news:
+        return outcome("unchanged", model.name, version, nothing)
+    change_operational(work, model, news)
+    check_transport(model)
+    old: dict[str, JsonValue] = {item.key: before[item.key] for item in news if item.key in before}
+    record(work, model, "altered", old, {item.key: show_value(item.value) for item in news})
+    done = ", ".join(f"{item.key} = {show_value(item.value)}" for item in news)
+    return outcome("altered", model.name, version, f"changed in place: {done}")
+
+
 def set_version(work: Work, model: Model, statement: SetVersion) -> StatementResult:
     """SET VERSION: activate; an unknown version of a model that was never versioned is a label on what serves now."""
     version = statement.version
@@ -167,6 +197,7 @@ def set_version(work: Work, model: Model, statement: SetVersion) -> StatementRes
             add_version(work, model, version, active_version(model).provider, location, rows, None)
         model.managed = model.managed or defines
         change_operational(work, model, operational)
+        check_transport(model)
         notices = _added(model, version, before.version, defines) if existing is None else _in_place(operational)
     if before.version == version and before.shares is None:
         return outcome("unchanged", model.name, version, "the version is active already", *notices)
@@ -191,26 +222,24 @@ def _weights(live_one: Activated) -> dict[str, JsonValue]:
 def set_properties(work: Work, model: Model, statement: SetProperties) -> StatementResult:
     """SET: operational keys in place; an identity key, LOCATION or USING makes the next version and activates it."""
     identity, operational = split_by_effect(statement.properties)
-    before: dict[str, JsonValue] = {
-        row.key: shown(row) for row in model.properties if row.key in {item.key for item in operational}
-    }
     changes_identity = bool(identity) or statement.location is not None or statement.provider is not None
     if changes_identity and live(model).shares is not None:
         raise SplitActive(model.name)
-    change_operational(work, model, operational)
-    after: dict[str, JsonValue] = {item.key: show_value(item.value) for item in operational}
-    if not changes_identity:
-        record(work, model, "altered", before, after)
-        done = ", ".join(f"{item.key} = {show_value(item.value)}" for item in operational)
-        return outcome("altered", model.name, live(model).version, f"changed in place: {done}")
-    version = next_version(row.version for row in model.versions)
+    active = active_version(model)
     location, rows = _derived(work, model, identity, statement.location)
-    provider = statement.provider or active_version(model).provider
-    if same_content(active_version(model), provider, location, rows, work.ring) and not operational:
-        return outcome("unchanged", model.name, live(model).version, "the active version says this already")
-    before["version"] = live(model).version
+    provider = statement.provider or active.provider
+    if not changes_identity or same_content(active, provider, location, rows, work.ring):
+        return _changed_in_place(work, model, active.version, operational, "the model says this already")
+    before: dict[str, JsonValue] = {
+        row.key: shown(row) for row in model.properties if row.key in {item.key for item in operational}
+    }
+    before["version"] = active.version
+    after: dict[str, JsonValue] = {item.key: show_value(item.value) for item in operational}
+    version = next_version(row.version for row in model.versions)
+    change_operational(work, model, operational)
     add_version(work, model, version, provider, location, rows, None)
     activate(work, model, version)
+    check_transport(model)
     work.session.flush()
     record(work, model, "altered", before, {**after, "version": version, **describe_content(active_version(model))})
     return outcome("altered", model.name, version, f"made version {version} and activated it", *_in_place(operational))

@@ -14,7 +14,7 @@ from inferlake_registry.services.properties import shown, typed
 from inferlake_registry.store.schema import Model, PropertyValueColumns, Version
 from inferlake_sql.location import Location
 from inferlake_sql.names import parse_name, parse_reference
-from inferlake_sql.properties import CATALOGUE, PropertySpec, find_spec
+from inferlake_sql.properties import CATALOGUE, PropertySpec, find_spec, show_value
 from inferlake_sql.render import render_pretty
 from inferlake_sql.statements import ContractColumn, CreateModel
 
@@ -105,7 +105,7 @@ def effective_properties(model: Model, version: Version) -> tuple[PropertyItem, 
     own = sorted(rows, key=lambda row: (order[find_spec(row.key).key], row.key))
     written = {row.key for row in rows}
     defaults = [spec for spec in CATALOGUE if spec.key not in written and not spec.key.endswith("*")]
-    return (*map(_own, own), *map(_default, defaults))
+    return (*map(_own, own), *(_default(spec, model) for spec in defaults))
 
 
 def _own(row: PropertyValueColumns) -> PropertyItem:
@@ -114,8 +114,12 @@ def _own(row: PropertyValueColumns) -> PropertyItem:
     return PropertyItem(row.key, None if hidden else shown(row), True, hidden, row.changed_at, meaning)
 
 
-def _default(spec: PropertySpec) -> PropertyItem:
-    return PropertyItem(spec.key, spec.default_shown or None, False, False, None, spec.meaning)
+def _default(spec: PropertySpec, model: Model) -> PropertyItem:
+    # A value is written as SET takes it, so that it can be copied.
+    value = show_value(spec.default) if spec.default is not None else spec.default_text or None
+    if spec.key == "model.name":
+        value = parse_name(model.name).last
+    return PropertyItem(spec.key, value, False, False, None, spec.meaning)
 
 
 def create_statement(model: Model, active: Version) -> str:
