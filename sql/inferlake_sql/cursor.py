@@ -163,7 +163,8 @@ class Cursor:
     def fail(self) -> NoReturn:
         """Raise StatementSyntaxError at the next token."""
         expected = list(dict.fromkeys(self._tried)) or ["something else"]
-        raise StatementSyntaxError(self._found(), expected, self.syntax).located(place_at(self.text, self.here.start))
+        error = StatementSyntaxError(self._found(), expected, self.syntax)
+        raise error.located(place_at(self.text, self.here.start))
 
     def _found(self) -> str:
         """Describe the next token without showing anything that could be a secret."""
@@ -176,7 +177,7 @@ class Cursor:
             case TokenKind.QUOTED:
                 return "a name in backquotes"
             case _:
-                shown = redact(self.text)[token.start : token.end]
+                shown = redact(self.text, token.end)[token.start : token.end]
                 return "a word" if "*" in shown and shown != token.text else f"'{shown}'"
 
     @contextmanager

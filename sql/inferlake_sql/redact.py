@@ -15,8 +15,10 @@ _VALUES_FOLLOW: Final = frozenset({"PROPERTIES", "TBLPROPERTIES", "OPTIONS", "WI
 _SNIPPET_WIDTH: Final = 120
 
 
-def redact(text: str) -> str:
+def redact(text: str, upto: int | None = None) -> str:
     """Return the text with the content of strings and comments masked by ``*``, at equal length.
+
+    With ``upto`` it may end anywhere behind that offset.
 
     When the text mentions keys or tokens, every word that is not part of the language is masked as well from the first
     value or quote on: a lost quote turns strings inside out and must not uncover what stood in them.
@@ -25,8 +27,13 @@ def redact(text: str) -> str:
     pieces: list[str] = []
     values_follow = False
     for lexeme in lexemes(text):
+        if upto is not None and lexeme.start > upto:
+            break
         piece = text[lexeme.start : lexeme.end]
-        pieces.append(_mask(lexeme, piece, hide_words=suspicious and values_follow))
+        if lexeme.shape is Shape.MARK or lexeme.shape is Shape.SPACE:
+            pieces.append(piece)
+        else:
+            pieces.append(_mask(lexeme, piece, hide_words=suspicious and values_follow))
         values_follow = values_follow or _starts_values(lexeme, piece)
     return "".join(pieces)
 
@@ -64,7 +71,7 @@ def place_at(text: str, offset: int) -> Place:
     line_end = len(text) if line_end < 0 else line_end
     shown_from = max(line_start, offset - _SNIPPET_WIDTH // 2)
     shown_to = min(line_end, shown_from + _SNIPPET_WIDTH)
-    shown = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", " ", redact(text)[shown_from:shown_to])
+    shown = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", " ", redact(text, shown_to)[shown_from:shown_to])
     return Place(
         line=text.count("\n", 0, offset) + 1,
         column=offset - line_start + 1,

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 
 class Shape(Enum):
@@ -25,9 +24,8 @@ class Shape(Enum):
     UNCLOSED = auto()  # a quote or comment without its end; reaches to the end of the text
 
 
-@dataclass(frozen=True, slots=True)
-class Lexeme:
-    """One piece of a text, ``text[start:end]``."""
+class Lexeme(NamedTuple):
+    """One piece of a text, ``text[start:end]``; a tuple, because texts have thousands of them."""
 
     shape: Shape
     start: int
@@ -35,18 +33,19 @@ class Lexeme:
 
 
 # Possessive quantifiers keep a missing end quote from making the search quadratic.
-_LEXEME: Final = re.compile(
-    r"""(?P<SPACE>\s++)
+_CLOSED: Final = r"""
+        (?P<SPACE>\s++)
       | (?P<COMMENT>--[^\n]*+)
       | (?P<STRING>[rR]'[^']*+' | [rR]"[^"]*+" | '(?:[^'\\]++|\\.)*+' | "(?:[^"\\]++|\\.)*+")
       | (?P<QUOTED>`[^`]*+`)
-      | (?P<OPEN>/\*)
-      | (?P<UNCLOSED>['"`])
       | (?P<WORD>\w++)
-      | (?P<MARK>.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+      | (?P<MARK>(?!/\*)[^'"`])
+"""
+_LEXEME: Final = re.compile(rf"{_CLOSED} | (?P<OPEN>/\*) | (?P<UNCLOSED>['\"`])", re.VERBOSE | re.DOTALL)
+# Without names: a group inside a possessive repeat raises SystemError in Python 3.11.
+_UNNAMED: Final = re.sub(r"\?P<\w+>", "?:", _CLOSED)
+_CLOSED_RUN: Final = re.compile(rf"(?:{_UNNAMED})*+", re.VERBOSE | re.DOTALL)
+_SHAPES: Final = {shape.name: shape for shape in Shape}
 _BLOCK_EDGE: Final = re.compile(r"/\*|\*/")
 
 
@@ -61,9 +60,23 @@ def lexemes(text: str) -> Iterator[Lexeme]:
         elif group == "UNCLOSED":
             lexeme = Lexeme(Shape.UNCLOSED, position, len(text))
         else:
-            lexeme = Lexeme(Shape[group], position, match.end())
+            lexeme = Lexeme(_SHAPES[group], position, match.end())
         yield lexeme
         position = lexeme.end
+
+
+def find_unclosed(text: str) -> int | None:
+    """Return where a quote or comment without its end begins; the same as the place of UNCLOSED in ``lexemes``."""
+    position = 0
+    while match := _CLOSED_RUN.match(text, position):
+        start = match.end()
+        if start == len(text):
+            return None
+        end = _end_of_block(text, start + 2) if text.startswith("/*", start) else None
+        if end is None:
+            return start
+        position = end
+    return None
 
 
 def _end_of_block(text: str, position: int) -> int | None:

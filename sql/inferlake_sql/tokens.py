@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -14,7 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from inferlake_sql.errors import NestingTooDeep, UnreadableText
 from inferlake_sql.redact import place_at
-from inferlake_sql.scan import Shape, lexemes
+from inferlake_sql.scan import find_unclosed
 
 
 class TokenKind(Enum):
@@ -73,6 +74,7 @@ _KINDS: Final = {
     TokenType.RAW_STRING: TokenKind.STRING,
     TokenType.NUMBER: TokenKind.NUMBER,
 }
+_UNUSABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
@@ -111,16 +113,16 @@ def check_nesting(text: str, tokens: list[Token], limit: int) -> None:
 
 
 def _check_characters(text: str) -> None:
-    offset = next((i for i, c in enumerate(text) if c == "\0" or "\ud800" <= c <= "\udfff"), None)
-    if offset is not None:
-        raise UnreadableText("it holds a NUL character or half a surrogate pair").located(place_at(text, offset))
+    if unusable := _UNUSABLE.search(text):
+        what = "it holds a NUL character or half a surrogate pair"
+        raise UnreadableText(what).located(place_at(text, unusable.start()))
 
 
 def _check_closed(text: str) -> None:
-    for lexeme in lexemes(text):
-        if lexeme.shape is Shape.UNCLOSED:
-            what = "comment" if text[lexeme.start] == "/" else "quote"
-            raise UnreadableText(f"a {what} has no end").located(place_at(text, lexeme.start))
+    start = find_unclosed(text)
+    if start is not None:
+        what = "comment" if text[start] == "/" else "quote"
+        raise UnreadableText(f"a {what} has no end").located(place_at(text, start))
 
 
 def _convert(text: str, raw: list[SqlglotToken], quoting: Quoting) -> Iterator[Token]:
