@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 
@@ -23,7 +23,7 @@ from inferlake_registry.contract.problems import (
     RegistryUnreachable,
     from_problem,
 )
-from inferlake_registry.contract.runs import RejectedSample, RunReport, UsageReport
+from inferlake_registry.contract.runs import RejectedListing, RejectedSample, RunReport, UsageReport
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.contract.wire import WireError, decode, encode
 from inferlake_sql.errors import JsonValue
@@ -117,6 +117,18 @@ class Client:
     def report_rejected(self, run_id: str, samples: Sequence[RejectedSample]) -> None:
         """Store rejected rows for people to look at."""
         self._send(f"/v1/runs/{quote(run_id, safe='')}/rejected", encode(tuple(samples)))
+
+    def rejected(
+        self, *, reason: str = "", model: str = "", version: str = "", run: str = "", after: str = ""
+    ) -> RejectedListing:
+        """Return one page of rejected rows; an empty text is any, ``after`` is the place that the page before named."""
+        wanted = {"reason": reason, "model": model, "version": version, "run": run, "after": after}
+        query = urlencode({name: value for name, value in wanted.items() if value})
+        return _decoded(self.url, RejectedListing, self.get(f"/v1/rejected?{query}"))
+
+    def rejected_row(self, rejected_id: str) -> RejectedSample:
+        """Return one rejected row with its whole texts. Raises NotFound."""
+        return _decoded(self.url, RejectedSample, self.get(f"/v1/rejected/{quote(rejected_id, safe='')}"))
 
     def get(self, path: str) -> JsonValue:
         """Return the JSON document at a path below the registry's address."""

@@ -13,7 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
-from inferlake_registry.api import models, problems, runs, statements
+from inferlake_registry.api import models, problems, rejected, runs, statements
 from inferlake_registry.api.metrics import render
 from inferlake_registry.api.state import State, clock
 from inferlake_registry.contract.problems import Unauthorised
@@ -41,7 +41,7 @@ def build_app(settings: Settings) -> FastAPI:
     problems.install(app)
     _require_token(app, settings)
     _operations(app, state)
-    for build in (statements.build_router, models.build_router, runs.build_router):
+    for build in (statements.build_router, models.build_router, runs.build_router, rejected.build_router):
         app.include_router(build(state))
     app.include_router(build_dashboard(state.database.read, clock))
     return app

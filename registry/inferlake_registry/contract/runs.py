@@ -59,3 +59,12 @@ class RejectedSample:
     ai_output: str | None
     input: str | None
     rejected_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedListing:
+    """One page of rejected rows, the latest first; long texts are cut there and whole when one row is asked for."""
+
+    rows: tuple[RejectedSample, ...]
+    matching: int  # over all pages
+    following: str | None  # place of the next page

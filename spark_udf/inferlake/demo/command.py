@@ -59,7 +59,7 @@ def demo(once: bool, model: str | None, work_dir: str, as_json: bool) -> None:
     finally:
         # Reached whatever happened above, a signal during the two lines before included.
         children.stop(screen.stopping)
-    screen.stopped(folder)
+        screen.stopped(folder)
     sys.exit(status)
 
 
