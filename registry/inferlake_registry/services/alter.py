@@ -5,6 +5,7 @@ from __future__ import annotations
 from inferlake_registry.contract.problems import AliasNotFound, ModelAlreadyExists, SplitActive
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.domain.versions import next_version
+from inferlake_registry.services.leases import change_limit
 from inferlake_registry.services.models import (
     activate,
     active_version,
@@ -15,6 +16,7 @@ from inferlake_registry.services.models import (
     live,
 )
 from inferlake_registry.services.properties import copy_version_row, pinned_name, shown
+from inferlake_registry.services.snapshot import call_settings
 from inferlake_registry.services.versions import add_version, check_transport
 from inferlake_registry.services.work import Work, outcome, record
 from inferlake_registry.store.schema import Alias, Model
@@ -111,7 +113,9 @@ def unset_properties(work: Work, model: Model, statement: UnsetProperties) -> St
     operational = [row for row in model.properties if row.key in keys]
     if any(row.secret is not None or row.reference is not None for row in operational):
         model.secret_epoch += 1
+    limit = call_settings(model).qps_limit
     model.properties[:] = [row for row in model.properties if row.key not in keys]
+    change_limit(work.session, model, limit, work.now)
     model.limit_epoch += 1
     version = live(model).version
     if changes_identity:

@@ -11,6 +11,7 @@ from sqlalchemy import select
 from inferlake_registry.contract.problems import ModelAlreadyExists, NotDropped
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.domain.versions import next_version
+from inferlake_registry.services.leases import change_limit
 from inferlake_registry.services.models import activate, active_version, find, get, live, new_id
 from inferlake_registry.services.properties import (
     copy_version_row,
@@ -20,6 +21,7 @@ from inferlake_registry.services.properties import (
     typed,
     version_row,
 )
+from inferlake_registry.services.snapshot import call_settings
 from inferlake_registry.services.versions import (
     add_version,
     change_operational,
@@ -167,7 +169,9 @@ def _replaced(work: Work, model: Model, statement: CreateModel, notices: tuple[s
 def _replace_operational(work: Work, model: Model, operational: tuple[Property, ...]) -> None:
     """What a replacement does not name goes back to its default; a key belongs to the definition that named it."""
     named = {item.key for item in operational}
+    limit = call_settings(model).qps_limit
     model.properties[:] = [row for row in model.properties if row.key in named]
+    change_limit(work.session, model, limit, work.now)
     change_operational(work, model, operational)
     model.limit_epoch += 1
     model.secret_epoch += 1

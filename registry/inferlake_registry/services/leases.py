@@ -27,6 +27,7 @@ def take(session: Session, name: str, request: LeaseRequest, now: datetime) -> L
         slots = returned
     else:
         clock, slots = rules.grant(clock, settings.qps_limit, wanted=request.count, holders=holders, now=at)
+    _note_holder(session, model, request, slots.expires + rules.HOLDER_SECONDS)
     row.next_slot, row.paused_until = clock.next_slot, clock.paused_until
     session.execute(delete(LeaseRow).where(LeaseRow.model_id == model.id, LeaseRow.expires < at))
     lease_id = _store(session, model, request.holder, slots)
@@ -59,6 +60,17 @@ def release(session: Session, name: str, lease_id: str, unused: int, now: dateti
         _store(session, model, _FREE, left)
 
 
+def change_limit(session: Session, model: Model, before: float | None, now: datetime) -> None:
+    """Make a changed ``qps.limit`` act at once; ``before`` is what it was. Slots that nobody has are forgotten."""
+    after = call_settings(model).qps_limit
+    if after == before or session.get(LimitClock, model.id) is None:
+        return
+    row = _clock(session, model)
+    clock = rules.change_limit(rules.Clock(row.next_slot, row.paused_until), before, after, now.timestamp())
+    row.next_slot = clock.next_slot
+    session.execute(delete(LeaseRow).where(LeaseRow.model_id == model.id, LeaseRow.holder == _FREE))
+
+
 # Slots that came back and are nobody's; a holder's own name always has a colon.
 _FREE = ""
 
@@ -74,14 +86,17 @@ def _clock(session: Session, model: Model) -> LimitClock:
 
 
 def _holders(session: Session, model: Model, request: LeaseRequest, at: float) -> tuple[int, int]:
-    """Note the asker and return how many live holders there are, and its place among them."""
-    silent = at - rules.HOLDER_SECONDS - rules.UNLIMITED_SECONDS
-    session.execute(delete(LeaseHolder).where(LeaseHolder.model_id == model.id, LeaseHolder.seen < silent))
-    session.merge(LeaseHolder(model_id=model.id, holder=request.holder, in_flight=request.in_flight, seen=at))
-    session.flush()
+    """Count the asker in and return how many live holders there are, and its place among them."""
+    session.execute(delete(LeaseHolder).where(LeaseHolder.model_id == model.id, LeaseHolder.until < at))
+    _note_holder(session, model, request, at)
     of_model = select(func.count()).select_from(LeaseHolder).where(LeaseHolder.model_id == model.id)
     before = session.scalar(of_model.where(LeaseHolder.holder < request.holder)) or 0
     return session.scalar(of_model) or 1, before
+
+
+def _note_holder(session: Session, model: Model, request: LeaseRequest, until: float) -> None:
+    session.merge(LeaseHolder(model_id=model.id, holder=request.holder, in_flight=request.in_flight, until=until))
+    session.flush()
 
 
 def _returned(

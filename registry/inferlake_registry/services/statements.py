@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeVar, assert_never
+from typing import Final, assert_never
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -14,11 +15,12 @@ from inferlake_registry.contract.problems import BadRequest, ConcurrentModificat
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.services import alter, create, show, versions
 from inferlake_registry.services.models import find, get
+from inferlake_registry.services.races import Seen, check, look
 from inferlake_registry.services.work import Work, outcome
 from inferlake_registry.store.database import Database
 from inferlake_registry.store.schema import Model
 from inferlake_registry.store.secrets import KeyRing
-from inferlake_sql.errors import NotSupported
+from inferlake_sql.errors import InferlakeError, NotSupported
 from inferlake_sql.render import render
 from inferlake_sql.statements import (
     AddVersion,
@@ -69,9 +71,10 @@ Altering = (
     | DropVersion
     | SetEnabled
 )
-T = TypeVar("T")
+Changing = CreateModel | CreateModelLike | DropModel | UndropModel | Altering
+Elsewhere = Grant | Revoke | ExplainAi | RouteQuery | TestModel
 
-# A change that lost a race is tried once more on what the winner left: most pairs of changes do not touch each other.
+# Databases that lock rows tell the loser of a race only when it writes; the second time it sees what the winner did.
 _TRIES: Final = 2
 
 
@@ -92,31 +95,39 @@ def execute(
     if isinstance(statement, Reading):
         with database.read() as session:
             return _read(_work(session, ring, statement, actor, now), statement)
-    name = _name_of(statement)
-    for attempt in range(_TRIES):
+    if isinstance(statement, Elsewhere):
+        raise _refusal(statement)
+    with database.read() as session:
+        seen = look(session, statement.name)
+    for _ in range(_TRIES):
         try:
-            return _write(database, ring, statement, actor, now, dry_run)
+            return _write(database, _Change(ring, statement, actor, now, seen), dry_run)
         except (StaleDataError, IntegrityError):
-            if attempt == _TRIES - 1:
-                raise ConcurrentModification(name) from None
-    raise AssertionError("unreachable")
+            continue
+    raise ConcurrentModification(statement.name.display)
 
 
 def _work(session: Session, ring: KeyRing, statement: Statement, actor: str, now: datetime) -> Work:
     return Work(session, ring, actor, now, render(statement))
 
 
-def _name_of(statement: Statement) -> str:
-    name = getattr(statement, "name", None)
-    return "" if name is None else str(name)
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A changing statement with what it takes to carry it out."""
+
+    ring: KeyRing
+    statement: Changing
+    actor: str
+    now: datetime
+    seen: Seen
 
 
-def _write(
-    database: Database, ring: KeyRing, statement: Statement, actor: str, now: datetime, dry_run: bool
-) -> StatementResult:
+def _write(database: Database, change: _Change, dry_run: bool) -> StatementResult:
     try:
         with database.write() as session:
-            result = _change(_work(session, ring, statement, actor, now), statement)
+            check(session, change.statement.name, change.statement, change.seen)
+            work = _work(session, change.ring, change.statement, change.actor, change.now)
+            result = _change(work, change.statement)
             session.flush()
             if dry_run:
                 raise _DryRun(result)
@@ -146,7 +157,20 @@ def _read(work: Work, statement: Reading) -> StatementResult:
             assert_never(statement)
 
 
-def _change(work: Work, statement: Statement) -> StatementResult:
+def _refusal(statement: Elsewhere) -> InferlakeError:
+    """Say where a statement that is not for this function is carried out, if anywhere."""
+    match statement:
+        case Grant() | Revoke():
+            return NotSupported("GRANT and REVOKE on models", "Whoever reaches the registry may use every model.")
+        case ExplainAi() | RouteQuery():
+            return BadRequest("this statement holds a Spark query; run it with spark.sql after inferlake.enable(spark)")
+        case TestModel():
+            return BadRequest("TEST MODEL calls the endpoint and cannot be planned")
+        case _:
+            assert_never(statement)
+
+
+def _change(work: Work, statement: Changing) -> StatementResult:
     match statement:
         case CreateModel():
             return create.create(work, statement)
@@ -156,16 +180,8 @@ def _change(work: Work, statement: Statement) -> StatementResult:
             return create.drop(work, statement)
         case UndropModel():
             return create.undrop(work, statement)
-        case Grant() | Revoke():
-            raise NotSupported("GRANT and REVOKE on models", "Whoever reaches the registry may use every model.")
-        case ExplainAi() | RouteQuery():
-            raise BadRequest("this statement holds a Spark query; run it with spark.sql after inferlake.enable(spark)")
-        case TestModel():
-            raise BadRequest("TEST MODEL calls the endpoint and cannot be planned")
-        case _ if isinstance(statement, Altering):
-            return _alter(work, statement)
         case _:
-            raise BadRequest("this statement only reads")
+            return _alter(work, statement)
 
 
 def _alter(work: Work, statement: Altering) -> StatementResult:

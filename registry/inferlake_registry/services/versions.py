@@ -13,6 +13,7 @@ from inferlake_registry.contract.problems import (
 )
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.domain.versions import Activated, next_version, rollback_depth, uses_of
+from inferlake_registry.services.leases import change_limit
 from inferlake_registry.services.models import (
     activate,
     activated,
@@ -32,6 +33,7 @@ from inferlake_registry.services.properties import (
     split_by_effect,
     version_row,
 )
+from inferlake_registry.services.snapshot import call_settings
 from inferlake_registry.services.work import Work, outcome, record
 from inferlake_registry.store.schema import Model, Version, VersionProperty
 from inferlake_sql.errors import JsonValue
@@ -123,8 +125,10 @@ def _derived(
 
 def change_operational(work: Work, model: Model, items: Sequence[Property]) -> None:
     """Set operational properties in place; limits and secrets get a new epoch, which running jobs notice."""
+    limit = call_settings(model).qps_limit
     for item in items:
         put(model, item, work.ring, work.now)
+    change_limit(work.session, model, limit, work.now)
     if any(item.key in _LIMIT_KEYS for item in items):
         model.limit_epoch += 1
     if any(item.spec.secret for item in items):

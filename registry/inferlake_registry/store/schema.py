@@ -238,7 +238,7 @@ class LeaseHolder(Table):
     model_id: Mapped[str] = mapped_column(ForeignKey("model.id", ondelete="CASCADE"), primary_key=True)
     holder: Mapped[str] = mapped_column(primary_key=True)
     in_flight: Mapped[int]
-    seen: Mapped[float]
+    until: Mapped[float]  # when it counts as gone, unless it asks again
 
 
 class LeaseRow(Table):

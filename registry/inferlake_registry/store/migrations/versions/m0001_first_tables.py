@@ -175,7 +175,7 @@ def upgrade() -> None:
         sa.Column("model_id", sa.String(), nullable=False),
         sa.Column("holder", sa.String(), nullable=False),
         sa.Column("in_flight", sa.Integer(), nullable=False),
-        sa.Column("seen", sa.Double(), nullable=False),
+        sa.Column("until", sa.Double(), nullable=False),
         sa.ForeignKeyConstraint(["model_id"], ["model.id"], name=op.f("fk_lease_holder_model_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("model_id", "holder", name=op.f("pk_lease_holder")),
     )
