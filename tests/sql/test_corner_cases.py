@@ -68,7 +68,7 @@ def test_versions_2_1_and_quoted_2_1_are_equal_2_10_and_v2_1_are_others() -> Non
 
 def test_unknown_property_has_a_did_you_mean() -> None:
     error = refused("CREATE MODEL m LOCATION 'http://h/v1' PROPERTIES ('model.typ' = 'chat')", UnknownProperty)
-    assert error.fields["near"] == ["model.type", "model.name", "model"]
+    assert error.fields["near"] == ["model.type", "model", "model.name"]
 
 
 def test_free_keys_are_free_only_under_their_prefixes() -> None:
