@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType
 
 import inferlake
 from inferlake import functions as F
 from inferlake.demo.article import MODEL, SCHEMA
+from inferlake.demo.report import AcceptedRow, Agreement, Half, RejectedRow
 
 SESSIONS: Final = Path(__file__).parent / "sessions.jsonl"
 REJECTED_TABLE: Final = "ai_output_rejected"
@@ -24,6 +25,8 @@ _COLUMNS: Final = (
 )
 # More tasks than slots, so that progress moves; few enough that each keeps many requests in flight.
 _TASKS: Final = 8
+_SHOWN: Final = 5
+_LABEL: Final = "get_json_object(ai_output.response, '$.label')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,42 @@ def _answered(sessions: DataFrame, schema: str | None) -> DataFrame:
     return sessions.select("*", answer.alias("ai_output"))
 
 
-def route(labelled: DataFrame, run: str) -> inferlake.Routed:
+def route(labelled: DataFrame) -> inferlake.Routed:
     """Call, judge and write, in one Spark job."""
-    return inferlake.route_rejected(
-        labelled, "ai_output", SCHEMA, rejected_table=REJECTED_TABLE, keys=list(KEYS), run=run
-    )
+    return inferlake.route_rejected(labelled, "ai_output", SCHEMA, rejected_table=REJECTED_TABLE, keys=list(KEYS))
+
+
+def halves(sessions: DataFrame, accepted: DataFrame) -> tuple[Half, ...]:
+    """Return how many rows each half had and how many of them were accepted."""
+    rows = _by_half(sessions)
+    passed = _by_half(accepted)
+    names = {True: "kept to the schema", False: "left free"}
+    return tuple(Half(name, rows.get(half, 0), passed.get(half, 0)) for half, name in names.items())
+
+
+def _by_half(frame: DataFrame) -> dict[bool, int]:
+    return {row["constrained"]: row["count"] for row in frame.groupBy("constrained").count().collect()}
+
+
+def agreement(accepted: DataFrame) -> Agreement:
+    """Compare the labels with what the file expects, where it expects anything."""
+    same = sf.sum((_LABEL == sf.col("expected")).cast("int"))
+    row = accepted.where("expected IS NOT NULL").select(sf.count("*"), same).first()
+    assert row is not None
+    return Agreement(same=int(row[1] or 0), compared=int(row[0]))
+
+
+def some_accepted(accepted: DataFrame) -> list[AcceptedRow]:
+    """Return five rows, always the same ones."""
+    last = sf.element_at("events", -1)["message"]
+    chosen = accepted.where(sf.size("events") > 0).orderBy(sf.xxhash64("session_id")).limit(_SHOWN)
+    rows = chosen.select("session_id", last.alias("last"), _LABEL.alias("label"), "expected").collect()
+    return [AcceptedRow(row["session_id"], row["last"], row["label"], row["expected"]) for row in rows]
+
+
+def some_rejected(rejected: DataFrame) -> list[RejectedRow]:
+    """Return five rows, of as many different reasons as there are."""
+    turn = sf.row_number().over(Window.partitionBy("reason").orderBy(sf.xxhash64("row_key")))
+    chosen = rejected.withColumn("turn", turn).orderBy("turn", "reason").limit(_SHOWN)
+    rows = chosen.select("row_key", "reason", "errors", "ai_output").collect()
+    return [RejectedRow(row["row_key"], row["reason"], row["errors"], row["ai_output"]) for row in rows]

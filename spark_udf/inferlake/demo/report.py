@@ -59,9 +59,12 @@ class Run:
     """One run with everything that is said about it."""
 
     report: RunReport
+    complete: bool  # False when the endpoint was gone before the end
     halves: Sequence[Half]
     agreement: Agreement
     claims: Sequence[Claim]
+    accepted: Sequence[AcceptedRow]
+    rejected: Sequence[RejectedRow]
 
 
 def figures(runs: Sequence[Run]) -> Table:
@@ -99,7 +102,7 @@ def _ms(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f} ms"
 
 
-def accepted_rows(rows: Sequence[AcceptedRow]) -> Table:
+def accepted_table(rows: Sequence[AcceptedRow]) -> Table:
     """Return accepted rows as a table."""
     table = _plain("session", "last message", "label", "expected")
     for row in rows:
@@ -109,7 +112,7 @@ def accepted_rows(rows: Sequence[AcceptedRow]) -> Table:
     return table
 
 
-def rejected_rows(rows: Sequence[RejectedRow]) -> Table:
+def rejected_table(rows: Sequence[RejectedRow]) -> Table:
     """Return rejected rows as a table."""
     table = _plain("session", "reason", "because", "the model said")
     for row in rows:
@@ -127,6 +130,7 @@ def as_document(runs: Sequence[Run]) -> str:
                     **asdict(run.report),
                     "halves": [asdict(half) for half in run.halves],
                     "agreement": asdict(run.agreement),
+                    "complete": run.complete,
                     "claims": [{**asdict(claim), "holds": claim.holds} for claim in run.claims],
                 }
                 for run in runs
