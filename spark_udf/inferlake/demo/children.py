@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from inferlake.demo.errors import ServiceFailed, ServiceSlow
+from inferlake_registry.contract.problems import from_problem
+from inferlake_sql.errors import InferlakeError
 
 _PR_SET_CHILD_SUBREAPER: Final = 36  # prctl(2), Linux 3.4
 _GRACE_SECONDS: Final = 20.0  # Ray takes about 8 s to end an application with vLLM in it
@@ -36,7 +39,7 @@ class Child:
     def first_line(self, seconds: float) -> str:
         """Wait for the line that says it is ready and return it.
 
-        Raises ServiceFailed when the process ends first, ServiceSlow when the time is over.
+        Raises what the process said it failed with, or ServiceFailed, and ServiceSlow when the time is over.
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -45,7 +48,7 @@ class Child:
             if newline:
                 return line
             if ended is not None:
-                raise ServiceFailed(self.name, ended, _last_words(self.log), self.log)
+                raise _told_by(self.log) or ServiceFailed(self.name, ended, _last_words(self.log), self.log)
             time.sleep(0.05)
         raise ServiceSlow(self.name, seconds, self.log)
 
@@ -126,7 +129,16 @@ def descendants(root: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def _told_by(log: Path) -> InferlakeError | None:
+    """Return the error that a command of ours ended with: with ``--json`` it is a problem document in the last line."""
+    try:
+        document = json.loads(_last_words(log))
+    except ValueError:
+        return None
+    return from_problem(document) if isinstance(document, dict) and "code" in document else None
+
+
 def _last_words(log: Path) -> str:
     """Return the last line that says something, which is where programs put the reason."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
-    return next((line for line in reversed(lines) if line), "")[:300]
+    return next((line for line in reversed(lines) if line), "")

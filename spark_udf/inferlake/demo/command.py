@@ -13,7 +13,7 @@ from typing import Final
 import click
 from rich.console import Console
 
-from inferlake.demo import interrupts, model_source
+from inferlake.demo import interrupts
 from inferlake.demo.children import Children
 from inferlake.demo.errors import ServiceDied, Unexpected
 from inferlake.demo.screen import Screen
@@ -41,7 +41,6 @@ def demo(once: bool, model: str | None, work_dir: str, as_json: bool) -> None:
     It starts a registry, Ray Serve with vLLM, and Spark, on free ports of the loopback address. Afterwards registry and
     model stay up until Ctrl-C; then no process is left.
     """
-    chosen = model_source.find(model) if model is not None else None
     folder = _new_folder(Path(work_dir))
     _keep_a_log(folder / "demo.log")
     screen = Screen(Console(stderr=as_json))
@@ -50,7 +49,7 @@ def demo(once: bool, model: str | None, work_dir: str, as_json: bool) -> None:
     interrupts.arm()
     try:
         try:
-            _take(screen, children, folder, chosen, as_json=as_json)
+            _take(screen, children, folder, model, as_json=as_json)
             status = 0 if once else _stay_up(screen, children)
         except interrupts.Interrupted as stop:
             status = stop.exit_status

@@ -4,7 +4,7 @@ InferlakeError
 └── DemoError
     ├── ServiceFailed                 SERVICE_FAILED      a part ended before it was ready
     ├── ServiceSlow                   SERVICE_SLOW        a part was not ready in time
-    ├── ModelOutOfReach               MODEL_OUT_OF_REACH  a hub model, and no network or no such model
+    ├── ServiceDied                   SERVICE_DIED        a part ended after it was ready
     ├── NotReconciled                 NOT_RECONCILED      two counts that must be equal are not
     ├── NoProbeStored                 NO_PROBE_STORED     the registry did not probe the model in time
     └── Unexpected                    UNEXPECTED          a foreign error, with the place of its details
@@ -30,7 +30,8 @@ class ServiceFailed(DemoError):
 
     def __init__(self, name: str, status: int, said: str, log: Path) -> None:
         super().__init__(
-            f"{name} ended with status {status} before it was ready: {said or 'it said nothing'} (all of it: {log}).",
+            f"The {name} ended with status {status} before it was ready: {said[:300] or 'it said nothing'} "
+            f"(all of it: {log}).",
             name=name,
             status=status,
             log=str(log),
@@ -44,7 +45,7 @@ class ServiceSlow(DemoError):
 
     def __init__(self, name: str, seconds: float, log: Path) -> None:
         super().__init__(
-            f"{name} is not ready after {seconds:.0f} s. On a busy machine give it more with "
+            f"The {name} is not ready after {seconds:.0f} s. On a busy machine give it more with "
             f"INFERLAKE_DEMO_START_SECONDS; what it said is in {log}.",
             name=name,
             seconds=seconds,
@@ -59,20 +60,6 @@ class ServiceDied(DemoError):
 
     def __init__(self, name: str, status: int, log: Path) -> None:
         super().__init__(f"The {name} ended with status {status}; the reason is at the end of {log}.", name=name)
-
-
-class ModelOutOfReach(DemoError):
-    """A model of the hub that is not on this disk and cannot be fetched."""
-
-    code = "MODEL_OUT_OF_REACH"
-
-    def __init__(self, model: str, cause: str) -> None:
-        super().__init__(
-            f"The model {model!r} is no folder here, is not in the local cache, and the hub cannot give it ({cause}). "
-            f"Connect to the network, give --model a folder that holds the model, or leave --model out to use the one "
-            f"that comes with Inferlake.",
-            model=model,
-        )
 
 
 class NotReconciled(DemoError):

@@ -99,7 +99,7 @@ def _by_half(frame: DataFrame) -> dict[bool, int]:
 
 def agreement(accepted: DataFrame) -> Agreement:
     """Compare the labels with what the file expects, where it expects anything."""
-    same = sf.sum((_LABEL == sf.col("expected")).cast("int"))
+    same = sf.sum((sf.expr(_LABEL) == sf.col("expected")).cast("int"))
     row = accepted.where("expected IS NOT NULL").select(sf.count("*"), same).first()
     assert row is not None
     return Agreement(same=int(row[1] or 0), compared=int(row[0]))
@@ -109,7 +109,7 @@ def some_accepted(accepted: DataFrame) -> list[AcceptedRow]:
     """Return five rows, always the same ones."""
     last = sf.element_at("events", -1)["message"]
     chosen = accepted.where(sf.size("events") > 0).orderBy(sf.xxhash64("session_id")).limit(_SHOWN)
-    rows = chosen.select("session_id", last.alias("last"), _LABEL.alias("label"), "expected").collect()
+    rows = chosen.select("session_id", last.alias("last"), sf.expr(_LABEL).alias("label"), "expected").collect()
     return [AcceptedRow(row["session_id"], row["last"], row["label"], row["expected"]) for row in rows]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -34,13 +34,14 @@ def start(folder: Path) -> SparkSession:
     conf.set("spark.sql.warehouse.dir", str(folder / "tables"))
     conf.set("spark.local.dir", str(folder / "scratch"))
     with (folder / "spark.log").open("wb") as log:
-        gateway = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})
+        launch: Any = launch_gateway  # PySpark gives it no types
+        gateway = launch(conf, popen_kwargs={"stdout": log, "stderr": log})
     return SparkSession(SparkContext(conf=conf, gateway=gateway))
 
 
 def stop(spark: SparkSession) -> None:
     """End the session and its JVM, which would otherwise live as long as this process."""
-    gateway = spark.sparkContext._gateway
+    gateway: Any = spark.sparkContext._gateway
     spark.stop()
     gateway.shutdown()
     gateway.proc.stdin.close()

@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -65,7 +65,8 @@ def start(children: Children, folder: Path, model: str | None, ready: Callable[[
         return session
 
     at_registry, at_model, at_spark = _begin(registry_ready), _begin(model_ready), _begin(spark_ready)
-    done, _ = wait((at_registry, at_model, at_spark), return_when=FIRST_EXCEPTION)
+    parts: tuple[Future[Any], ...] = (at_registry, at_model, at_spark)
+    done, _ = wait(parts, return_when=FIRST_EXCEPTION)
     for future in done:
         future.result()
     return Services(at_registry.result(), at_model.result(), served, at_spark.result())

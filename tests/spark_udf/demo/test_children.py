@@ -70,7 +70,7 @@ def test_a_process_that_ends_early_tells_its_last_words(tmp_path: Path) -> None:
         tmp_path,
     )
     assert done.stdout == (
-        f"[SERVICE_FAILED] Model ended with status 3 before it was ready: no such folder: /m "
+        f"[SERVICE_FAILED] The Model ended with status 3 before it was ready: no such folder: /m "
         f"(all of it: {tmp_path}/model.log).\n"
     )
 
