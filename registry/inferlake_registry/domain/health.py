@@ -96,7 +96,7 @@ def next_interval(condition: Condition | None, interval: timedelta) -> timedelta
     """Return how long to wait for the next probe."""
     if condition is None or condition.state is not Health.MISCONFIGURED:
         return interval
-    return interval * min(1 << min(condition.failures - 1, 10), SLOWEST_FACTOR)
+    return interval * min(1 << min(max(condition.failures - 1, 0), 10), SLOWEST_FACTOR)
 
 
 def next_due(condition: Condition | None, interval: timedelta, offset: float, first_seen: datetime) -> datetime:
