@@ -18,6 +18,7 @@
   }
 
   if (pause) {
+    document.getElementById("without-script").hidden = true;
     pause.hidden = false;
     showPause();
     pause.addEventListener("click", () => {
