@@ -16,7 +16,8 @@ from inferlake_sql.statements import ContractColumn
 from inferlake_sql.tokens import TokenKind
 
 PROPERTY_LISTS: Final = ("PROPERTIES", "OPTIONS", "TBLPROPERTIES", "WITH")
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+# Possessive, since thousands of digits that turn out to be no number would otherwise take quadratic time.
+_NUMBER: Final = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+", re.ASCII)
 _PROVIDER: Final = re.compile(r"[a-z][a-z0-9-]{0,63}", re.ASCII)
 
 

@@ -12,6 +12,7 @@ from inferlake_sql.parameters import Parameters, named_value, positional_value
 from inferlake_sql.redact import place_at, redact
 from inferlake_sql.tokens import Token, TokenKind
 
+_LONGEST_SHOWN = 40  # characters of a word in a message
 _WORDY = (TokenKind.WORD, TokenKind.NUMBER)
 
 
@@ -178,7 +179,8 @@ class Cursor:
                 return "a name in backquotes"
             case _:
                 shown = redact(self.text, token.end)[token.start : token.end]
-                return "a word" if "*" in shown and shown != token.text else f"'{shown}'"
+                hidden = shown != token.text or len(shown) > _LONGEST_SHOWN
+                return "a word" if hidden else f"'{shown}'"
 
     @contextmanager
     def located(self, token: Token) -> Iterator[None]:

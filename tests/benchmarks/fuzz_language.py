@@ -214,6 +214,14 @@ def long_statements() -> list[str]:
         fill("GRANT ", "USE, ", "USE ON MODEL m TO p"),
         fill("COMMENT ON MODEL m IS ", "?", ""),
         fill("SHOW MODEL PROPERTIES m (", "'", ""),
+        fill("ALTER MODEL m SET qps.limit = ", "1", "x"),
+        fill("ALTER MODEL m SET qps.limit = ", "1.", "x"),
+        fill("ALTER MODEL m SET timeout.ms = '", "1", "x'"),
+        fill("ALTER MODEL m SET request.x = '", "9", "'"),
+        fill("ALTER MODEL m SET ", "api.", "key = 1"),
+        fill("ALTER MODEL m SET api.key = 'secret://", "a/", "'"),
+        fill(f"{head}VERSION '", "v", "'"),
+        fill("CREATE MODEL m LOCATION 'http://h/", "v1/", "x'"),
     ]
 
 
