@@ -16,6 +16,7 @@ from inferlake.demo.article import MODEL, SCHEMA
 from inferlake.demo.report import AcceptedRow, Agreement, Half, RejectedRow
 
 SESSIONS: Final = Path(__file__).parent / "sessions.jsonl"
+ACCEPTED_TABLE: Final = "session_labels"
 REJECTED_TABLE: Final = "ai_output_rejected"
 KEYS: Final = ("session_id",)
 
@@ -80,9 +81,17 @@ def _answered(sessions: DataFrame, schema: str | None) -> DataFrame:
     return sessions.select("*", answer.alias("ai_output"))
 
 
-def route(labelled: DataFrame) -> inferlake.Routed:
-    """Call, judge and write, in one Spark job."""
-    return inferlake.route_rejected(labelled, "ai_output", SCHEMA, rejected_table=REJECTED_TABLE, keys=list(KEYS))
+def route(labelled: DataFrame, run: str) -> inferlake.Routed:
+    """Call, judge and write, in one Spark job, into the tables of accepted and of rejected rows."""
+    return inferlake.route_rejected(
+        labelled,
+        "ai_output",
+        SCHEMA,
+        rejected_table=REJECTED_TABLE,
+        accepted_table=ACCEPTED_TABLE,
+        keys=KEYS,
+        run=run,
+    )
 
 
 def halves(sessions: DataFrame, accepted: DataFrame) -> tuple[Half, ...]:

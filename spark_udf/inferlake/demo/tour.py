@@ -43,11 +43,11 @@ def take(screen: Screen, children: Children, folder: Path, model: str | None, *,
     sessions = job.read_sessions(spark)
     screen.say(_about(sessions))
     screen.statement(article.PIPELINE, "python")
-    runs = [_run(screen, sessions, served)]
+    runs = [_run(screen, sessions, served, "first")]
 
     screen.heading(4, "A new version, and the same logs again")
     _statement(screen, spark, article.SET_VERSION)
-    runs.append(_run(screen, sessions, served))
+    runs.append(_run(screen, sessions, served, "second"))
 
     screen.heading(5, "What came out")
     screen.show(report.figures(runs))
@@ -77,7 +77,7 @@ def _about(sessions: job.Input) -> str:
     )
 
 
-def _run(screen: Screen, sessions: job.Input, served: Served) -> Run:
+def _run(screen: Screen, sessions: job.Input, served: Served, name: str) -> Run:
     """Run the job once, with the endpoint's count before and after."""
     labelled = job.label(sessions.sessions)
     before = served.requests()
@@ -85,7 +85,7 @@ def _run(screen: Screen, sessions: job.Input, served: Served) -> Run:
         screen.counting("asking the model", sessions.different) as at,
         _watched(lambda: at((served.requests() or 0) - (before or 0))),
     ):
-        routed = job.route(labelled)
+        routed = job.route(labelled, f"demo-{name}")
     after = served.requests()
     counts = Counts(
         rows=sessions.rows,
