@@ -1,0 +1,177 @@
+"""Trains the session classifier: ``python -m inferlake_serve.training.train --out FOLDER``."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import click
+import torch
+from torch import Tensor
+from torch.nn import functional
+from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+from inferlake_serve.training.generator import MOST_EVENTS, Example, examples
+from inferlake_serve.training.labels import answer
+from inferlake_serve.training.tokenizer import train_tokenizer
+
+CONTEXT: Final = 1024
+VOCABULARY: Final = 2048
+_TOKENS_PER_BATCH: Final = 4_096
+_POOL: Final = 512  # examples that are sorted by length together, so that a batch needs little padding
+_STAGES: Final = ((0.3, 0), (0.5, 2), (math.inf, MOST_EVENTS))  # until which share, at most how many events
+_PEAK_RATE: Final = 2e-3
+_WARM_UP: Final = 0.05
+_FORGOTTEN: Final = 0.08  # share of input tokens that are hidden, so that no single word decides
+_AVERAGED: Final = 0.98  # weights kept of the running average per step
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Token ids (rows x longest), and the target of each position: -100 but for the answer's tokens."""
+
+    ids: Tensor
+    targets: Tensor
+
+
+def config(tokenizer: PreTrainedTokenizerFast) -> Qwen3Config:
+    """Return the architecture: Qwen3 with 4 layers of width 128, heads of 32 as the CPU kernels of vLLM need."""
+    return Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=128,
+        intermediate_size=384,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=32,
+        max_position_embeddings=CONTEXT,
+        tie_word_embeddings=True,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+    )
+
+
+def prompt(example: Example, tokenizer: PreTrainedTokenizerFast) -> str:
+    """Return the text that a server makes of the example's messages, up to where the answer begins."""
+    system = [] if example.system is None else [{"role": "system", "content": example.system}]
+    messages = [*system, {"role": "user", "content": example.user}]
+    return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+
+def course(seed: int, done: Callable[[], float]) -> Iterator[Example]:
+    """Yield examples that grow with ``done``, the share of the training that is over.
+
+    A model that sees whole sessions from the start learns nothing for a long time: one phrase among hundreds of tokens
+    decides. So it reads sentences first, then short sessions.
+    """
+    stages = [(until, examples(seed + number, most)) for number, (until, most) in enumerate(_STAGES)]
+    while True:
+        yield next(next(source for until, source in stages if done() < until))
+
+
+def batches(source: Iterator[Example], tokenizer: PreTrainedTokenizerFast, seed: int) -> Iterator[Batch]:
+    """Yield batches of about ``_TOKENS_PER_BATCH`` tokens without end; examples beyond the context are left out."""
+    random = Random(seed)
+    while True:
+        pool = list(itertools.islice(source, _POOL))
+        asked = tokenizer([prompt(example, tokenizer) for example in pool])["input_ids"]
+        told = tokenizer([answer(example.label) + tokenizer.eos_token for example in pool])["input_ids"]
+        rows = sorted(zip(asked, told, strict=True), key=lambda row: len(row[0]))
+        rows = [row for row in rows if len(row[0]) + len(row[1]) <= CONTEXT]
+        cut: list[Sequence[tuple[list[int], list[int]]]] = []
+        start = 0
+        while start < len(rows):
+            # The batch is as wide as its last row, which is the longest: grow it while the rectangle fits.
+            end = start + 1
+            while end < len(rows) and (end + 1 - start) * (len(rows[end][0]) + 8) <= _TOKENS_PER_BATCH:
+                end += 1
+            cut.append(rows[start:end])
+            start = end
+        random.shuffle(cut)
+        for part in cut:
+            yield _padded(part, tokenizer.pad_token_id)
+
+
+def _padded(rows: Sequence[tuple[list[int], list[int]]], pad: int) -> Batch:
+    longest = max(len(asked) + len(told) for asked, told in rows)
+    ids = torch.full((len(rows), longest), pad)
+    targets = torch.full((len(rows), longest), -100)
+    for number, (asked, told) in enumerate(rows):
+        end = len(asked) + len(told)
+        ids[number, :end] = torch.tensor(asked + told)
+        targets[number, len(asked) : end] = torch.tensor(told)
+    return Batch(ids, targets)
+
+
+def loss_of(model: Qwen3ForCausalLM, batch: Batch, pad: int) -> Tensor:
+    """Return the mean cross entropy of the answers' tokens; padding stands right of all that attention may see."""
+    hidden_tokens = (torch.rand(batch.ids.shape) < _FORGOTTEN) & (batch.targets == -100)
+    ids = batch.ids.masked_fill(hidden_tokens, pad)
+    states = model.model(input_ids=ids[:, :-1]).last_hidden_state
+    targets = batch.targets[:, 1:]
+    answered = targets != -100
+    return functional.cross_entropy(model.lm_head(states[answered]).float(), targets[answered])
+
+
+def train(tokenizer: PreTrainedTokenizerFast, seconds: float, seed: int) -> tuple[Qwen3ForCausalLM, int]:
+    """Train for about ``seconds`` and return the averaged weights with the number of steps."""
+    torch.manual_seed(seed)
+    model = Qwen3ForCausalLM(config(tokenizer))
+    average = torch.optim.swa_utils.AveragedModel(
+        model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(_AVERAGED), use_buffers=False
+    )
+    optimizer = torch.optim.AdamW(model.parameters(), lr=_PEAK_RATE, betas=(0.9, 0.98), weight_decay=0.1)
+    begun = time.monotonic()
+    shown = begun
+
+    def progress() -> float:
+        return (time.monotonic() - begun) / seconds
+
+    for step, batch in enumerate(batches(course(seed, progress), tokenizer, seed), 1):
+        done = progress()
+        if done >= 1:
+            return average.module, step - 1
+        for group in optimizer.param_groups:
+            group["lr"] = _PEAK_RATE * min(1.0, done / _WARM_UP, 0.5 * (1 + math.cos(math.pi * done)) + 0.01)
+        loss = loss_of(model, batch, tokenizer.pad_token_id)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        average.update_parameters(model)
+        if time.monotonic() - shown > 15:
+            shown = time.monotonic()
+            click.echo(f"{done:4.0%}  step {step:5d}  loss {loss.item():.4f}", err=True)
+    raise AssertionError("the generator of examples ended")
+
+
+def save(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
+    """Write weights as float16 (8 bits of exponent are not needed at this size, the bits of fraction are) and tokenizer."""
+    out.mkdir(parents=True, exist_ok=True)
+    model.to(torch.float16).save_pretrained(out)
+    tokenizer.save_pretrained(out)
+
+
+@click.command()
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the model.")
+@click.option("--seconds", default=480.0, show_default=True, help="How long to train.")
+@click.option("--seed", default=11, show_default=True)
+def main(out: Path, seconds: float, seed: int) -> None:
+    """Train the session classifier and write it with its tokenizer."""
+    texts = (f"{example.system or ''}\n{example.user}\n{answer(example.label)}" for example in examples(seed + 1))
+    tokenizer = train_tokenizer(itertools.islice(texts, 12_000), VOCABULARY)
+    model, steps = train(tokenizer, seconds, seed)
+    save(model, tokenizer, out)
+    count = sum(weight.numel() for weight in model.parameters())
+    click.echo(f"{out}: {count:,} parameters, {steps} steps in {seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
