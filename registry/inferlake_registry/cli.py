@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import click
 import uvicorn
 
-from inferlake_registry.api.app import build_app
 from inferlake_registry.contract.problems import PortInUse
+from inferlake_registry.service import build_service, hosts_for
 from inferlake_registry.settings import Settings, default_database, key_file_of
 from inferlake_sql.secret import Secret
 
@@ -30,10 +33,19 @@ def registry() -> None:
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8085, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free port.")
 @click.option("--database", default=None, help="SQLAlchemy address; by default a SQLite file below ~/.inferlake.")
+@click.option("--allow-host", multiple=True, help="Another name that a service on loopback may be called by (proxies).")
 @click.option("--no-probes", is_flag=True, help="Do not probe endpoints from this process.")
 @click.option("--until-eof", is_flag=True, help="Stop when standard input ends, that is when the parent does.")
 @click.option("--json", "as_json", is_flag=True, help="Print the address as one line of JSON.")
-def serve(host: str, port: int, database: str | None, no_probes: bool, until_eof: bool, as_json: bool) -> None:
+def serve(
+    host: str,
+    port: int,
+    database: str | None,
+    allow_host: tuple[str, ...],
+    no_probes: bool,
+    until_eof: bool,
+    as_json: bool,
+) -> None:
     """Serve until Ctrl-C.
 
     INFERLAKE_REGISTRY_TOKEN, when set, is the token that callers must give. INFERLAKE_SECRET_KEY holds the keys that
@@ -46,9 +58,10 @@ def serve(host: str, port: int, database: str | None, no_probes: bool, until_eof
         secret_key=_secret(_KEY),
         key_file=key_file_of(address),
         probes=not no_probes,
+        hosts=hosts_for(host, allow_host),
     )
     listener = _listen(host, port)
-    app = build_app(settings)
+    app = build_service(settings)
     server = _Server(
         uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5), as_json, listener
     )
@@ -64,6 +77,16 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._as_json = as_json
         self._listener = listener
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End in order on a signal, with status 0: uvicorn's own would send the signal to us again at the end."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -91,7 +114,9 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _stop_at_eof(server: uvicorn.Server) -> None:
-    sys.stdin.buffer.read()
+    # Below Python's own buffer: its lock, held by a reading thread, makes the interpreter abort when it ends.
+    while os.read(sys.stdin.fileno(), 65_536):
+        pass
     server.should_exit = True
 
 

@@ -22,6 +22,7 @@ class Settings:
     secret_key: Secret | None = None
     key_file: Path | None = None
     probes: bool = True
+    hosts: frozenset[str] | None = None  # names that requests may be for; None is any
 
 
 def default_database() -> str:

@@ -48,7 +48,6 @@ def codes(answers: list[StatementResult | InferlakeError]) -> list[str]:
         ("SET VERSION 3", "SET VERSION 4"),
         ("SET qps.limit=5", "SET qps.limit=6"),
         ("SET request.seed=5", "SET request.top_k=6"),
-        ("SET qps.limit=5", "SET VERSION 4"),
         ("RENAME TO {m}_a", "RENAME TO {m}_b"),
         ("DISABLE", "SET VERSION 4"),
     ],

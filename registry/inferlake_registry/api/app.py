@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
-from fastapi import FastAPI, Request, Response
-from fastapi.concurrency import run_in_threadpool
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from sqlalchemy import select
@@ -17,33 +17,32 @@ from inferlake_registry.api import models, problems, rejected, runs, statements
 from inferlake_registry.api.metrics import render
 from inferlake_registry.api.state import State, clock
 from inferlake_registry.contract.problems import Unauthorised
-from inferlake_registry.services.schedule import Scheduler
+from inferlake_registry.services.schedule import Prober
 from inferlake_registry.settings import Settings
 from inferlake_registry.store.database import open_database
 from inferlake_registry.store.secrets import key_ring_from
-from inferlake_registry.web import build_router as build_dashboard
 
 
-def build_app(settings: Settings) -> FastAPI:
-    """Open the database and return the application. Raises BadSetting."""
+def build_app(settings: Settings, pages: Callable[[State], APIRouter]) -> FastAPI:
+    """Open the database and return the application, with the routes that ``pages`` makes. Raises BadSetting."""
     state = State(open_database(settings.database), key_ring_from(settings.secret_key, settings.key_file), settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        scheduler = Scheduler(state.database, state.ring)
-        if settings.probes:
-            scheduler.start()
+        prober = asyncio.create_task(Prober(state.database, state.ring).run()) if settings.probes else None
         yield
-        await run_in_threadpool(scheduler.stop)
+        if prober is not None:
+            prober.cancel()
+            with suppress(asyncio.CancelledError):
+                await prober
         state.database.close()
 
     app = FastAPI(title="Inferlake registry", lifespan=lifespan, docs_url=None, redoc_url=None)
     problems.install(app)
     _require_token(app, settings)
     _operations(app, state)
-    for build in (statements.build_router, models.build_router, runs.build_router, rejected.build_router):
+    for build in (statements.build_router, models.build_router, runs.build_router, rejected.build_router, pages):
         app.include_router(build(state))
-    app.include_router(build_dashboard(state.database.read, clock))
     return app
 
 

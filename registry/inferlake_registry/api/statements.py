@@ -10,10 +10,10 @@ from fastapi.responses import JSONResponse
 from inferlake_registry.api.state import State, clock
 from inferlake_registry.contract.problems import BadRequest
 from inferlake_registry.contract.wire import encode
-from inferlake_registry.services.probing import test_model
 from inferlake_registry.services.statements import execute
+from inferlake_registry.services.trial import probe_definition, try_model, wants_probe
 from inferlake_sql.parse import parse
-from inferlake_sql.statements import TestModel
+from inferlake_sql.statements import CreateModel, TestModel
 
 
 def build_router(state: State) -> APIRouter:
@@ -25,14 +25,19 @@ def build_router(state: State) -> APIRouter:
         text = body.get("statement")
         if not isinstance(text, str):
             raise BadRequest("'statement' must be a text")
-        statement = parse(text, args=body.get("args"))
+        args = body.get("args")
+        if args is not None and not isinstance(args, (list, dict)):
+            raise BadRequest("'args' must be a list or an object")
+        statement = parse(text, args=args)
         if statement is None:
             raise BadRequest("this is no statement about models; Spark's own statements run with spark.sql")
         actor = request.headers.get("x-inferlake-user", "anonymous")[:200]
-        if isinstance(statement, TestModel):
-            result = test_model(state.database, state.ring, statement, clock())
+        dry_run = body.get("dry_run") is True
+        if isinstance(statement, TestModel) and not dry_run:
+            result = try_model(state.database, state.ring, statement)
         else:
-            dry_run = body.get("dry_run") is True
+            if isinstance(statement, CreateModel) and wants_probe(statement) and not dry_run:
+                probe_definition(statement)
             result = execute(state.database, state.ring, statement, actor=actor, now=clock(), dry_run=dry_run)
         return JSONResponse(encode(result))
 

@@ -3,13 +3,30 @@
 InferlakeError
 ├── LanguageError …                       (inferlake_sql.errors)
 ├── ModelError
-│   ├── ModelNotFound                     404  MODEL_NOT_FOUND
-│   ├── ModelAlreadyExists                409  MODEL_ALREADY_EXISTS
-│   ├── VersionNotFound                   404  VERSION_NOT_FOUND
-│   └── ModelDisabled                     409  MODEL_DISABLED
+│   ├── ModelNotFound                 404  MODEL_NOT_FOUND
+│   ├── ModelAlreadyExists            409  MODEL_ALREADY_EXISTS
+│   ├── VersionNotFound               404  VERSION_NOT_FOUND
+│   ├── ModelDisabled                 409  MODEL_DISABLED
+│   ├── NotDropped                    404  MODEL_NOT_DROPPED
+│   ├── VersionExists                 409  VERSION_EXISTS
+│   ├── VersionInUse                  409  VERSION_IN_USE
+│   ├── NoPreviousVersion             409  NO_PREVIOUS_VERSION
+│   ├── SplitActive                   409  SPLIT_ACTIVE
+│   ├── AliasNotFound                 404  ALIAS_NOT_FOUND
+│   ├── EndpointFailed                502  ENDPOINT_FAILED
+│   ├── SecretUnavailable             409  SECRET_UNAVAILABLE
+│   └── ConcurrentModification        409  CONCURRENT_MODIFICATION
 └── RegistryError
-    ├── RegistryUnreachable               503  REGISTRY_UNREACHABLE
-    └── RegistryProtocolError             502  REGISTRY_PROTOCOL_ERROR
+    ├── RegistryUnreachable           503  REGISTRY_UNREACHABLE
+    ├── RegistryProtocolError         502  REGISTRY_PROTOCOL_ERROR
+    ├── Unauthorised                  401  UNAUTHORISED
+    ├── ForeignHost                   421  FOREIGN_HOST
+    ├── NotFound                      404  NOT_FOUND
+    ├── BadRequest                    400  BAD_REQUEST
+    ├── MethodNotAllowed              405  METHOD_NOT_ALLOWED
+    ├── PortInUse                     503  PORT_IN_USE
+    ├── BadSetting                    400  BAD_SETTING
+    └── Unexpected                    500  UNEXPECTED_ERROR
 """
 
 from __future__ import annotations
@@ -217,6 +234,19 @@ class Unauthorised(RegistryError):
 
     def __init__(self) -> None:
         super().__init__("This registry wants a token: inferlake.enable(spark, token=…) or INFERLAKE_REGISTRY_TOKEN.")
+
+
+class ForeignHost(RegistryError):
+    """A request for a name that is not this service's: a page elsewhere may have made its own name lead here."""
+
+    code = "FOREIGN_HOST"
+    status = 421
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"This registry is not called {host!r}. Use 127.0.0.1 or localhost, or start it with --allow-host {host}.",
+            host=host,
+        )
 
 
 class NotFound(RegistryError):

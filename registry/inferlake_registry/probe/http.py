@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import httpcore
 
-from inferlake_registry.probe.address import CheckedBackend
+from inferlake_registry.probe.address import AddressRefused, CheckedBackend
 from inferlake_sql.errors import JsonValue
 from inferlake_sql.secret import Secret
 
@@ -26,6 +28,7 @@ class Answer:
     latency_ms: float | None
     body: bytes = b""
     cause: str | None = None
+    refused: bool = False  # by ourselves: the address must not be called
 
     def document(self) -> JsonValue:
         """Return the body as JSON, or None when it is none."""
@@ -49,15 +52,22 @@ class Question:
 
 
 async def ask(question: Question) -> Answer:
-    """Ask once."""
+    """Ask once, within ``timeout_s`` in all: an endpoint that sends a byte now and then does not keep us."""
+    try:
+        context = _tls(question)
+    except (OSError, ssl.SSLError):
+        return Answer(None, None, cause="the file of tls.ca cannot be used on the registry's machine", refused=True)
     begun = time.perf_counter()
     try:
-        async with httpcore.AsyncConnectionPool(
-            ssl_context=_tls(question.ca), network_backend=CheckedBackend()
-        ) as pool:
+        async with (
+            asyncio.timeout(question.timeout_s),
+            httpcore.AsyncConnectionPool(ssl_context=context, network_backend=CheckedBackend()) as pool,
+        ):
             status, body = await _exchange(pool, question)
     except (httpcore.TimeoutException, TimeoutError):
         return Answer(None, None, cause="no answer in time")
+    except AddressRefused as error:
+        return Answer(None, None, cause=str(error), refused=True)
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError) as error:
         return Answer(None, None, cause=_cause(error))
     return Answer(status, (time.perf_counter() - begun) * 1000, body)
@@ -85,8 +95,16 @@ async def _exchange(pool: httpcore.AsyncConnectionPool, question: Question) -> t
         return r.status, body
 
 
-def _tls(ca: str | None) -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=ca)
+def _tls(question: Question) -> ssl.SSLContext | None:
+    if question.url[:6].lower() != "https:":
+        return None
+    # A file of the user's own may be renewed at any time; the system's certificates are read once, which takes 20 ms.
+    return _system_tls() if question.ca is None else ssl.create_default_context(cafile=question.ca)
+
+
+@cache
+def _system_tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
 
 
 def _cause(error: Exception) -> str:

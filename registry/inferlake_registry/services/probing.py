@@ -1,78 +1,84 @@
-"""Probes: who is due, what an endpoint said, what follows from it; and TEST MODEL."""
+"""Probes: who is due, what an endpoint said, and what follows from it."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, assert_never
 from urllib.parse import urlsplit, urlunsplit
 
-from sqlalchemy import delete, select
-from sqlalchemy.orm import Session
+from sqlalchemy import and_, select
+from sqlalchemy.orm import Session, aliased
 
 from inferlake_registry.contract.health import Health
-from inferlake_registry.contract.models import ModelSnapshot, ModelType
-from inferlake_registry.contract.problems import EndpointFailed, SecretUnavailable
-from inferlake_registry.contract.statements import Column, ColumnType, StatementResult
+from inferlake_registry.contract.models import CallSettings, Endpoint, ModelType
+from inferlake_registry.contract.problems import SecretUnavailable
 from inferlake_registry.domain.health import Condition, Thresholds, Verdict, advance, judge_status, next_due
 from inferlake_registry.probe.http import Answer, Question, ask
-from inferlake_registry.services.snapshot import credentials, resolve
+from inferlake_registry.services.models import active_version
+from inferlake_registry.services.snapshot import call_settings, credentials, endpoint_of, plain_values
 from inferlake_registry.store.database import Database
-from inferlake_registry.store.schema import HealthSample, HealthTransition, Model, ModelHealth
+from inferlake_registry.store.schema import HealthSample, HealthTransition, Model, ModelHealth, ModelProperty
 from inferlake_registry.store.secrets import KeyRing
 from inferlake_sql.errors import JsonValue
 from inferlake_sql.properties import find_spec, normalise
 from inferlake_sql.secret import Secret
-from inferlake_sql.statements import TestModel
 
-SAMPLES_KEPT: Final = timedelta(hours=48)
 _PROBE_TIMEOUT_S: Final = 10.0
 # Enough for a reasoning model to begin; "cut by length" counts as alive.
 _PROBE_TOKENS: Final = 16
-_TEST_TEXT: Final = "test input"
+_CAUSE_CHARACTERS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """One model to probe, with everything it takes; read in one go, so that no transaction is open while asking."""
+class ProbeSettings:
+    """How one model wants to be probed."""
 
-    model_id: str
-    snapshot: ModelSnapshot
-    headers: Mapping[str, Secret]
     kind: str
     path: str | None
     thresholds: Thresholds
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An endpoint with everything it takes to ask it; read in one go, so that no transaction is open while asking."""
+
+    endpoint: Endpoint
+    call: CallSettings
+    headers: Mapping[str, Secret]
+    probe: ProbeSettings
+
+
 def due(session: Session, now: datetime) -> list[str]:
-    """Return the ids of the models to probe now."""
+    """Return the ids of the models to probe now: newcomers, changed ones, and those whose place in the interval it is.
+
+    One query of a few short columns, since it is asked every second.
+    """
+    kind, interval = aliased(ModelProperty), aliased(ModelProperty)
+    query = (
+        select(Model.id, Model.created_at, Model.updated_at, ModelHealth, interval.value)
+        .outerjoin(ModelHealth, ModelHealth.model_id == Model.id)
+        .outerjoin(kind, and_(kind.model_id == Model.id, kind.key == "probe.kind"))
+        .outerjoin(interval, and_(interval.model_id == Model.id, interval.key == "probe.interval.ms"))
+        .where(Model.dropped_at.is_(None), Model.enabled, kind.value.is_distinct_from("none"))
+    )
+    usual = str(find_spec("probe.interval.ms").default)
     found: list[str] = []
-    for model in session.scalars(select(Model).where(Model.dropped_at.is_(None), Model.enabled)):
-        values = _settings(model)
-        if values["probe.kind"] == "none":
-            continue
-        interval = timedelta(milliseconds=float(values["probe.interval.ms"]))
-        stored = session.get(ModelHealth, model.id)
-        if next_due(_condition(stored), interval, _place(model.id), model.created_at) <= now:
-            found.append(model.id)
+    for model_id, created_at, updated_at, stored, text in session.execute(query):
+        before = _condition(stored)
+        every = timedelta(milliseconds=float(text or usual))
+        changed = before is not None and updated_at > before.last_at
+        if changed or next_due(before, every, _place(model_id), created_at) <= now:
+            found.append(model_id)
     return found
 
 
 def _place(model_id: str) -> float:
     """Return a model's own place in the interval, from 0 to 1."""
     return int.from_bytes(hashlib.sha256(model_id.encode()).digest()[:4]) / 2**32
-
-
-def _settings(model: Model) -> dict[str, str]:
-    keys = ("probe.kind", "probe.interval.ms", "probe.path", "probe.failures", "probe.successes")
-    values = {key: str(find_spec(key).default) for key in keys if find_spec(key).default is not None}
-    for row in model.properties:
-        if row.key in keys and row.value is not None:
-            values[row.key] = str(normalise(row.key, row.value).value)
-    return values
 
 
 def _condition(stored: ModelHealth | None) -> Condition | None:
@@ -83,40 +89,51 @@ def _condition(stored: ModelHealth | None) -> Condition | None:
     )
 
 
-def target(session: Session, ring: KeyRing, model_id: str) -> Target | None:
-    """Return what it takes to probe a model, or None when it is gone. Raises SecretUnavailable."""
-    model = session.get(Model, model_id)
-    if model is None or model.dropped_at is not None or not model.enabled:
-        return None
-    values = _settings(model)
+def probe_settings(texts: Mapping[str, str]) -> ProbeSettings:
+    """Return properties as settings of the probe."""
+
+    def value(key: str) -> str:
+        return str(normalise(key, texts[key]).value if key in texts else find_spec(key).default)
+
+    thresholds = Thresholds(int(value("probe.failures")), int(value("probe.successes")))
+    return ProbeSettings(value("probe.kind"), texts.get("probe.path"), thresholds)
+
+
+def target_of(session: Session, ring: KeyRing, model: Model) -> Target:
+    """Return the active version of a model as it is asked. Raises SecretUnavailable."""
     return Target(
-        model_id=model.id,
-        snapshot=resolve(session, model.name),
+        endpoint=endpoint_of(model, active_version(model)),
+        call=call_settings(model),
         headers=credentials(session, ring, model.name).headers,
-        kind=values["probe.kind"],
-        path=values.get("probe.path"),
-        thresholds=Thresholds(int(values["probe.failures"]), int(values["probe.successes"])),
+        probe=probe_settings(plain_values(model.properties)),
     )
 
 
-async def probe(found: Target) -> tuple[Answer, Verdict]:
+async def probe(target: Target) -> tuple[Answer, Verdict]:
     """Ask an endpoint for its health: free questions first, and only those unless a billed one was chosen."""
-    if found.kind == "chat":
-        answer = await _ask(found, found.snapshot.arms[0].endpoint.url, body=_small_request(found.snapshot, "ping"))
+    if target.probe.kind == "chat":
+        answer = await ask_model(target, "ping")
         return answer, _verdict(answer)
     answer = Answer(None, None, cause="nothing was asked")
-    for path in _paths(found):
-        answer = await _ask(found, _at_origin(found.snapshot.arms[0].endpoint.url, path))
+    for path in _paths(target.probe):
+        answer = await _ask(target, _at_origin(target.endpoint.url, path))
         # A server without that address may have the next one; anything else is an answer.
         if answer.status not in (404, 405):
             break
     return answer, _verdict(answer)
 
 
-def _paths(found: Target) -> tuple[str, ...]:
-    if found.path is not None:
-        return (found.path if found.path.startswith("/") else "/" + found.path,)
-    return ("/v1/models",) if found.kind == "models" else ("/health", "/v1/models")
+async def ask_model(target: Target, text: str) -> Answer:
+    """Send one small request that is billed where calls are billed."""
+    return await _ask(target, target.endpoint.url, _small_request(target.endpoint, text))
+
+
+def _paths(settings: ProbeSettings) -> tuple[str, ...]:
+    if settings.kind == "models":
+        return ("/v1/models",)
+    if settings.path is not None:
+        return (settings.path if settings.path.startswith("/") else "/" + settings.path,)
+    return ("/health",) if settings.kind == "http" else ("/health", "/v1/models")
 
 
 def _at_origin(url: str, path: str) -> str:
@@ -126,26 +143,25 @@ def _at_origin(url: str, path: str) -> str:
 
 def _verdict(answer: Answer) -> Verdict:
     if answer.status is None:
-        return Verdict(Health.UNHEALTHY, answer.cause or "no answer")
+        state = Health.MISCONFIGURED if answer.refused else Health.UNHEALTHY
+        return Verdict(state, answer.cause or "no answer")
     return judge_status(answer.status)
 
 
-async def _ask(found: Target, url: str, body: JsonValue = None) -> Answer:
-    settings = found.snapshot.settings
+async def _ask(target: Target, url: str, body: JsonValue = None) -> Answer:
     question = Question(
         url=url,
-        headers=found.headers,
-        timeout_s=min(_PROBE_TIMEOUT_S, settings.timeout_ms / 1000),
-        connect_timeout_s=min(_PROBE_TIMEOUT_S, settings.connect_timeout_ms / 1000),
-        ca=settings.tls_ca,
+        headers=target.headers,
+        timeout_s=min(_PROBE_TIMEOUT_S, target.call.timeout_ms / 1000),
+        connect_timeout_s=min(_PROBE_TIMEOUT_S, target.call.connect_timeout_ms / 1000),
+        ca=target.call.tls_ca,
         body=body,
     )
     return await ask(question)
 
 
-def _small_request(snapshot: ModelSnapshot, text: str) -> JsonValue:
+def _small_request(endpoint: Endpoint, text: str) -> JsonValue:
     """Return a request of allowed members only: a model's own extra members could make a probe dear or fail."""
-    endpoint = snapshot.arms[0].endpoint
     if endpoint.model_type is ModelType.EMBEDDING:
         return {"model": endpoint.model_name, "input": text}
     limits: dict[str, JsonValue] = {"model": endpoint.model_name, "max_tokens": _PROBE_TOKENS, "temperature": 0}
@@ -154,35 +170,64 @@ def _small_request(snapshot: ModelSnapshot, text: str) -> JsonValue:
     return {**limits, "messages": [{"role": "user", "content": text}]}
 
 
-def store_sample(session: Session, found: Target, answer: Answer, verdict: Verdict, now: datetime) -> None:
-    """Store one probe with what follows from it, and forget samples that are too old."""
-    if session.get(Model, found.model_id) is None:
-        return
-    stored = session.get(ModelHealth, found.model_id)
-    before = _condition(stored)
-    after = advance(before, verdict, now, found.thresholds)
-    cause = verdict.cause[:200] if verdict.cause else None
+async def probe_one(database: Database, ring: KeyRing, model_id: str, now: datetime) -> None:
+    """Probe one model and store what it said; a model that is gone meanwhile is left alone."""
+    found = await asyncio.to_thread(_find, database, ring, model_id)
+    match found:
+        case None:
+            return
+        case Target():
+            answer, verdict = await probe(found)
+        case SecretUnavailable():
+            answer, verdict = Answer(None, None), Verdict(Health.MISCONFIGURED, found.message)
+        case _:
+            assert_never(found)
+    await asyncio.to_thread(_store, database, model_id, answer, verdict, now)
+
+
+def _find(database: Database, ring: KeyRing, model_id: str) -> Target | SecretUnavailable | None:
+    with database.read() as session:
+        model = session.get(Model, model_id)
+        if model is None or model.dropped_at is not None or not model.enabled:
+            return None
+        try:
+            return target_of(session, ring, model)
+        except SecretUnavailable as error:
+            return error
+
+
+def _store(database: Database, model_id: str, answer: Answer, verdict: Verdict, now: datetime) -> None:
+    with database.write() as session:
+        model = session.get(Model, model_id)
+        if model is not None:
+            store_sample(session, model, answer, verdict, now)
+
+
+def store_sample(session: Session, model: Model, answer: Answer, verdict: Verdict, now: datetime) -> None:
+    """Store one probe with what follows from it."""
+    thresholds = probe_settings(plain_values(model.properties)).thresholds
+    before = _condition(session.get(ModelHealth, model.id))
+    verdict = replace(verdict, cause=verdict.cause[:_CAUSE_CHARACTERS] if verdict.cause else None)
+    after = advance(before, verdict, now, thresholds)
     session.add(
         HealthSample(
-            model_id=found.model_id,
+            model_id=model.id,
             at=now,
             ok=verdict.state is Health.HEALTHY,
             state=verdict.state.value,
             latency_ms=answer.latency_ms,
             http_status=answer.status,
-            cause=cause,
+            cause=verdict.cause,
         )
     )
-    if before is None or before.state is not after.state:
-        was = Health.UNKNOWN if before is None else before.state
+    was = Health.UNKNOWN if before is None else before.state
+    if was is not after.state:
         session.add(
-            HealthTransition(
-                model_id=found.model_id, at=now, before=was.value, after=after.state.value, cause=after.cause
-            )
+            HealthTransition(model_id=model.id, at=now, before=was.value, after=after.state.value, cause=after.cause)
         )
     session.merge(
         ModelHealth(
-            model_id=found.model_id,
+            model_id=model.id,
             state=after.state.value,
             since=after.since,
             failures=after.failures,
@@ -191,94 +236,3 @@ def store_sample(session: Session, found: Target, answer: Answer, verdict: Verdi
             cause=after.cause,
         )
     )
-    session.execute(
-        delete(HealthSample).where(HealthSample.model_id == found.model_id, HealthSample.at < now - SAMPLES_KEPT)
-    )
-
-
-def probe_one(database: Database, ring: KeyRing, model_id: str, now: datetime) -> None:
-    """Probe one model and store what it said."""
-    try:
-        with database.read() as session:
-            found = target(session, ring, model_id)
-    except SecretUnavailable as error:
-        _store_misconfigured(database, model_id, error, now)
-        return
-    if found is None:
-        return
-    answer, verdict = asyncio.run(probe(found))
-    with database.write() as session:
-        store_sample(session, found, answer, verdict, now)
-
-
-def _store_misconfigured(database: Database, model_id: str, error: SecretUnavailable, now: datetime) -> None:
-    with database.write() as session:
-        model = session.get(Model, model_id)
-        if model is None:
-            return
-        values = _settings(model)
-        found = Target(
-            model_id=model.id,
-            snapshot=resolve(session, model.name),
-            headers={},
-            kind=values["probe.kind"],
-            path=None,
-            thresholds=Thresholds(),
-        )
-        store_sample(session, found, Answer(None, None), Verdict(Health.MISCONFIGURED, error.message), now)
-
-
-def test_model(database: Database, ring: KeyRing, statement: TestModel, now: datetime) -> StatementResult:
-    """Carry out TEST MODEL: the health question, then one small request. Raises EndpointFailed when that fails."""
-    reference = statement.name.display
-    if statement.version is not None:
-        reference += f":{statement.version}"
-    with database.read() as session:
-        snapshot = resolve(session, reference)
-        headers = credentials(session, ring, statement.name.display).headers
-    found = Target("", snapshot, headers, "auto", None, Thresholds())
-    health, verdict = asyncio.run(probe(found))
-    endpoint = snapshot.arms[0].endpoint
-    answer = asyncio.run(_ask(found, endpoint.url, _small_request(snapshot, statement.text or _TEST_TEXT)))
-    if answer.status is None or answer.status >= 400:
-        raise EndpointFailed(snapshot.name, answer.cause or f"HTTP {answer.status}")
-    usage = _usage(answer.document())
-    columns = {
-        "model": ColumnType.STRING,
-        "version": ColumnType.STRING,
-        "health": ColumnType.STRING,
-        "health_status": ColumnType.BIGINT,
-        "status": ColumnType.BIGINT,
-        "latency_ms": ColumnType.DOUBLE,
-        "prompt_tokens": ColumnType.BIGINT,
-        "completion_tokens": ColumnType.BIGINT,
-        "answer": ColumnType.STRING,
-    }
-    row = (
-        snapshot.name,
-        endpoint.version,
-        verdict.state.value,
-        health.status,
-        answer.status,
-        None if answer.latency_ms is None else round(answer.latency_ms, 1),
-        usage.get("prompt_tokens"),
-        usage.get("completion_tokens"),
-        _text(answer.document()),
-    )
-    return StatementResult(tuple(Column(name, kind) for name, kind in columns.items()), (row,))
-
-
-test_model.__test__ = False  # type: ignore[attr-defined] # no test case, whatever its name says
-
-
-def _usage(document: JsonValue) -> dict[str, int]:
-    usage = document.get("usage") if isinstance(document, dict) else None
-    return {key: value for key, value in usage.items() if isinstance(value, int)} if isinstance(usage, dict) else {}
-
-
-def _text(document: JsonValue) -> str | None:
-    match document:
-        case {"choices": [{"message": {"content": str(text)}}, *_]} | {"choices": [{"text": str(text)}, *_]}:
-            return text[:200]
-        case _:
-            return None

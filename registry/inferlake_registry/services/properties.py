@@ -91,18 +91,21 @@ def reveal(row: PropertyValueColumns, ring: KeyRing, model: str) -> Secret:
     if row.secret is not None:
         return ring.decrypt(row.secret)
     if row.reference is not None:
-        return _follow(row.reference, model, row.key)
+        reference = parse_secret_reference(row.reference)
+        if reference is None:
+            raise SecretUnavailable(model, row.key, "the reference is not one that this registry knows")
+        return follow(reference, model, row.key)
     return Secret(row.value or "")
 
 
-def _follow(text: str, model: str, key: str) -> Secret:
-    reference = parse_secret_reference(text)
-    if reference is not None and reference.scheme == "env":
+def follow(reference: SecretReference, model: str, key: str) -> Secret:
+    """Return the secret that a reference leads to on this machine. Raises SecretUnavailable."""
+    if reference.scheme == "env":
         value = os.environ.get(reference.target)
         if value:
             return Secret(value)
         raise SecretUnavailable(model, key, f"the registry's environment has no {reference.target}")
-    if reference is not None and reference.scheme == "file":
+    if reference.scheme == "file":
         try:
             return Secret(Path(reference.target).read_text(encoding="utf-8").strip())
         except (OSError, UnicodeDecodeError):

@@ -82,6 +82,6 @@ def _keys_in_place(statement: Statement) -> Set[str] | None:
 
 
 def _keys_since(session: Session, seen: Seen) -> Set[str]:
-    """Return what others changed; a change of something else than properties is among them as ``version``."""
+    """Return the keys that others changed; what is no property goes by names that no property has."""
     later = select(HistoryEvent).where(HistoryEvent.model_id == seen.model_id, HistoryEvent.id > seen.event)
     return {key for event in session.scalars(later) for key in (*event.before, *event.after)}

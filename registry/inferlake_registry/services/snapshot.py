@@ -41,7 +41,7 @@ def resolve(session: Session, text: str) -> ModelSnapshot:
         weights = {get_alias(model, reference.alias): 100}
     else:
         weights = live(model).weights
-    arms = tuple(Arm(weight, _endpoint(model, get_version(model, version))) for version, weight in weights.items())
+    arms = tuple(Arm(weight, endpoint_of(model, get_version(model, version))) for version, weight in weights.items())
     return ModelSnapshot(
         model_id=model.id,
         name=model.name,
@@ -54,20 +54,27 @@ def resolve(session: Session, text: str) -> ModelSnapshot:
     )
 
 
-def _plain(rows: Iterable[PropertyValueColumns]) -> dict[str, str]:
+def plain_values(rows: Iterable[PropertyValueColumns]) -> dict[str, str]:
+    """Return the values that are no secrets, by key."""
     return {row.key: row.value for row in rows if row.value is not None}
 
 
-def _endpoint(model: Model, version: Version) -> Endpoint:
-    values = _plain(version.properties)
+def endpoint_of(model: Model, version: Version) -> Endpoint:
+    """Return a stored version as it is called."""
+    values = plain_values(version.properties)
+    return make_endpoint(version.version, version.location, parse_name(model.name).last, values)
+
+
+def make_endpoint(version: str, location: str, name: str, values: Mapping[str, str]) -> Endpoint:
+    """Return a definition as it is called; ``name`` is what the model is called where it says nothing else."""
     kind = ModelType(values.get("model.type", ModelType.CHAT))
     request: dict[str, JsonValue] = {
         key.removeprefix("request."): json.loads(value) for key, value in values.items() if key.startswith("request.")
     }
     return Endpoint(
-        version=version.version,
-        url=complete(check_location(version.location), kind),
-        model_name=values.get("model.name", parse_name(model.name).last),
+        version=version,
+        url=complete(check_location(location), kind),
+        model_name=values.get("model.name", name),
         model_type=kind,
         prompt_system=values.get("prompt.system"),
         response_format=ResponseFormat(values.get("response.format", ResponseFormat.TEXT)),
@@ -78,7 +85,12 @@ def _endpoint(model: Model, version: Version) -> Endpoint:
 
 def call_settings(model: Model) -> CallSettings:
     """Return a model's operational properties as typed settings; what is not set has its default."""
-    values = {key: normalise(key, value).value for key, value in _plain(model.properties).items()}
+    return make_settings(plain_values(model.properties))
+
+
+def make_settings(texts: Mapping[str, str]) -> CallSettings:
+    """Return properties as typed settings, other keys than those of a call left out."""
+    values = {key: normalise(key, value).value for key, value in texts.items()}
     known = {
         "timeout.ms": "timeout_ms",
         "attempt.timeout.ms": "attempt_timeout_ms",
@@ -106,11 +118,13 @@ def _has_secrets(model: Model) -> bool:
 def credentials(session: Session, ring: KeyRing, name: str) -> Credentials:
     """Return the complete values of the headers that must not be seen. Raises ModelNotFound, SecretUnavailable."""
     model = get_referred(session, parse_reference(name))
-    headers: dict[str, Secret] = {}
-    for row in _headers(model):
-        value = reveal(row, ring, model.name)
-        if row.key == "api.key":
-            headers.setdefault("authorization", Secret(f"Bearer {value.reveal()}"))
-        else:
-            headers[row.key.removeprefix("header.")] = value
-    return Credentials(headers, model.secret_epoch)
+    values = {row.key: reveal(row, ring, model.name) for row in _headers(model)}
+    return Credentials(make_headers(values), model.secret_epoch)
+
+
+def make_headers(values: Mapping[str, Secret]) -> dict[str, Secret]:
+    """Return the request headers that ``api.key`` and ``header.*`` mean; a header that is set by itself wins."""
+    headers = {key.removeprefix("header."): value for key, value in values.items() if key.startswith("header.")}
+    if "api.key" in values:
+        headers.setdefault("authorization", Secret(f"Bearer {values['api.key'].reveal()}"))
+    return headers
