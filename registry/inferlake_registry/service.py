@@ -24,7 +24,7 @@ from inferlake_sql.errors import InferlakeError
 
 def build_service(settings: Settings) -> FastAPI:
     """Open the database and return the whole application. Raises BadSetting."""
-    app = build_app(settings, lambda state: build_dashboard(state.database.read, clock))
+    app = build_app(settings, lambda state: build_dashboard(state.database.read, clock, settings.token))
     app.add_middleware(Guard, hosts=settings.hosts)
     return app
 

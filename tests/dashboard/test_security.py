@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import dashboard_data
 import pytest
-from dashboard_fixtures import Served
+from dashboard_fixtures import Served, serve
+from playwright.sync_api import Browser, expect
 
 from inferlake_registry.web.security import CrossSiteRequest, refuse_cross_site
 
@@ -109,3 +112,20 @@ def test_another_site_changes_nothing(headers: dict[str, str]) -> None:
 )
 def test_this_site_and_programs_may(headers: dict[str, str]) -> None:
     refuse_cross_site("POST", headers)
+
+
+def test_a_registry_with_a_token_wants_it_for_pages_too(tmp_path: Path, browser: Browser, libraries: None) -> None:
+    with serve(tmp_path, token="t0ken") as served:
+        refused = served.get("/models")
+        assert refused.status_code == 401
+        assert refused.headers["www-authenticate"].startswith("Basic ")
+        assert "CREATE MODEL" not in refused.text
+        assert served.get("/models", Authorization="Bearer wrong").status_code == 401
+        assert served.get("/models", Authorization="Basic !").status_code == 401
+        assert served.get("/models", Authorization="Bearer t0ken").status_code == 200
+        context = browser.new_context(http_credentials={"username": "anyone", "password": "t0ken"})
+        page = context.new_page()
+        page.goto(f"{served.url}/models")
+        expect(page.get_by_role("heading", name="No model is registered yet")).to_be_visible()
+        expect(page.get_by_role("button", name="Pause refresh")).to_be_visible()  # scripts come through as well
+        context.close()

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
+from inferlake_registry.contract.problems import Unauthorised
 from inferlake_registry.services.listings.keyset import read_place
 from inferlake_registry.services.listings.models import list_models
 from inferlake_registry.services.listings.portrait import read_portrait
@@ -23,9 +24,10 @@ from inferlake_registry.web.pages.models import models_page
 from inferlake_registry.web.pages.rejected import rejected_page
 from inferlake_registry.web.pages.runs import runs_page
 from inferlake_registry.web.rendering import Page, Renderer, build_renderer
-from inferlake_registry.web.security import PAGE_HEADERS, refuse_cross_site
+from inferlake_registry.web.security import CHALLENGE, PAGE_HEADERS, refuse_cross_site, refuse_stranger
 from inferlake_registry.web.views import ErrorPage, Frame
 from inferlake_sql.errors import InferlakeError
+from inferlake_sql.secret import Secret
 
 Read = Callable[[], AbstractContextManager[Session]]
 Clock = Callable[[], datetime]
@@ -34,15 +36,15 @@ Clock = Callable[[], datetime]
 _KEPT = "public, max-age=31536000, immutable"
 
 
-def build_router(read: Read, clock: Clock) -> APIRouter:
+def build_router(read: Read, clock: Clock, token: Secret | None = None) -> APIRouter:
     """Return the dashboard's routes, at the root of the service.
 
-    ``read`` opens a session for reading, ``clock`` tells the present moment with its time zone. Front-end libraries are
-    looked for now; without them every page works and none refreshes by itself.
+    ``read`` opens a session for reading, ``clock`` tells the present moment with its time zone, and with a ``token``
+    every page wants it. Front-end libraries are looked for now; without them every page works and none refreshes.
     """
     assets = load()
     renderer = build_renderer(assets)
-    router = APIRouter(include_in_schema=False, route_class=_page_route(renderer, clock))
+    router = APIRouter(include_in_schema=False, route_class=_page_route(renderer, clock, token))
 
     @router.get("/")
     def start() -> Response:
@@ -100,7 +102,7 @@ def _send(request: Request, asset: Asset) -> Response:
     return Response(asset.packed if packed else asset.body, media_type=asset.media_type, headers=headers)
 
 
-def _page_route(renderer: Renderer, clock: Clock) -> type[APIRoute]:
+def _page_route(renderer: Renderer, clock: Clock, token: Secret | None) -> type[APIRoute]:
     class PageRoute(APIRoute):
         """Puts the content policy on every answer, and shows an error as a page instead of a problem document."""
 
@@ -110,6 +112,7 @@ def _page_route(renderer: Renderer, clock: Clock) -> type[APIRoute]:
             async def guarded(request: Request) -> Response:
                 try:
                     refuse_cross_site(request.method, request.headers)
+                    refuse_stranger(request.headers, token)
                     response = await handle(request)
                 except InferlakeError as error:
                     response = _error(renderer, error, clock())
@@ -125,4 +128,5 @@ def _page_route(renderer: Renderer, clock: Clock) -> type[APIRoute]:
 def _error(renderer: Renderer, error: InferlakeError, now: datetime) -> HTMLResponse:
     frame = Frame(title=f"Error {error.status}", section=None, as_of=now, address=None)
     view = ErrorPage(frame, error.status, error.code, error.message, back="/models", back_label="Show all models")
-    return HTMLResponse(renderer.page(view), status_code=error.status)
+    headers = {"www-authenticate": CHALLENGE} if isinstance(error, Unauthorised) else None
+    return HTMLResponse(renderer.page(view), status_code=error.status, headers=headers)
