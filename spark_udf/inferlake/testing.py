@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -124,8 +125,9 @@ def echo(received: Received) -> Reply:
 class StubEndpoint:
     """An OpenAI-compatible server on a free loopback port, in a thread of its own, for the length of a ``with``."""
 
-    def __init__(self, script: Script = echo) -> None:
+    def __init__(self, script: Script = echo, *, tls: ssl.SSLContext | None = None) -> None:
         self.script = script
+        self._tls = tls
         self.requests: list[Received] = []
         self.in_flight = 0
         self.peak_in_flight = 0
@@ -153,7 +155,7 @@ class StubEndpoint:
     @property
     def origin(self) -> str:
         """Scheme, host and port."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"{'http' if self._tls is None else 'https'}://127.0.0.1:{self._port}"
 
     @property
     def url(self) -> str:
@@ -178,7 +180,7 @@ class StubEndpoint:
         self._loop.run_forever()
 
     async def _listen(self) -> None:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self._port, backlog=4096)
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self._port, backlog=4096, ssl=self._tls)
         self._port = self._server.sockets[0].getsockname()[1]
 
     async def _shut(self) -> None:

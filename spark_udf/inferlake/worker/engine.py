@@ -44,6 +44,7 @@ from inferlake_sql.secret import Secret
 
 T = TypeVar("T")
 
+_STOP_S: Final = 5.0
 TOKEN_VARIABLE: Final = "INFERLAKE_REGISTRY_TOKEN"
 
 
@@ -75,7 +76,7 @@ class Engine:
         self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="inferlake-engine", daemon=True)
         self._transports: dict[TransportSettings, Transport] = {}
-        self._registries: dict[str, WorkerRegistry] = {}
+        self._registries: dict[str, AsyncClient] = {}
         self._usages: dict[str, Usage] = {}
         self._resolved: dict[str, ModelSnapshot] = {}
         self._models: dict[tuple[str, str], ModelState] = {}
@@ -92,10 +93,11 @@ class Engine:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def stop(self) -> None:
-        """End the loop and its thread; for tests, since a worker process just ends."""
-        self.submit(self._close()).result(5)
+        """End the loop and its thread; a worker process just ends."""
+        self.submit(self._close()).result(_STOP_S)
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(5)
+        self._thread.join(_STOP_S)
+        self.loop.close()
 
     def registry(self, url: str) -> WorkerRegistry:
         """Return the client of a registry."""
@@ -200,6 +202,8 @@ class Engine:
             claims.close()
         for transport in self._transports.values():
             await transport.close()
+        for registry in self._registries.values():
+            await registry.close()
 
 
 _engine: Engine | None = None
@@ -218,3 +222,11 @@ def engine() -> Engine:
             _engine = Engine()
             _engine.start()
         return _engine
+
+
+def forget_engine() -> None:
+    """Stop this process's engine, if there is one; the next call makes another. For tests and for ends of programs."""
+    global _engine
+    if _engine is not None and _engine_pid == os.getpid():
+        _engine.stop()
+    _engine = None

@@ -23,10 +23,11 @@ class RequestForm:
 
     before: bytes
     after: bytes
+    lead: str = ""  # what a completion's text begins with
 
     def body(self, prompt: str) -> bytes:
         """Return the complete body. The prompt is valid Unicode, since it comes from Arrow."""
-        return self.before + orjson.dumps(prompt) + self.after
+        return self.before + orjson.dumps(self.lead + prompt if self.lead else prompt) + self.after
 
 
 def request_form(endpoint: Endpoint, descriptor: CallDescriptor) -> RequestForm:
@@ -35,22 +36,23 @@ def request_form(endpoint: Endpoint, descriptor: CallDescriptor) -> RequestForm:
     What the call asks for wins over what the model says: ``options`` over ``request.*``, a call's schema and system
     message over the model's. Temperature is 0 unless either sets it.
     """
-    document = _document(endpoint, descriptor)
+    system = endpoint.prompt_system if descriptor.system is None else descriptor.system
+    document = _document(endpoint, descriptor, system)
     before, _, after = orjson.dumps(document).partition(orjson.dumps(_MARK))
-    return RequestForm(before, after)
+    leads = system and endpoint.model_type is ModelType.COMPLETIONS
+    return RequestForm(before, after, f"{system}\n\n" if leads else "")
 
 
-def _document(endpoint: Endpoint, descriptor: CallDescriptor) -> dict[str, JsonValue]:
+def _document(endpoint: Endpoint, descriptor: CallDescriptor, system: str | None) -> dict[str, JsonValue]:
     extra = {**endpoint.request, **descriptor.options}
     document: dict[str, JsonValue] = {"model": endpoint.model_name}
     match endpoint.model_type:
         case ModelType.EMBEDDING:
             return {**document, "input": _MARK, **_sorted(extra)}
         case ModelType.CHAT:
-            document["messages"] = _messages(_system(endpoint, descriptor))
+            document["messages"] = _messages(system)
         case ModelType.COMPLETIONS:
-            system = _system(endpoint, descriptor)
-            document["prompt"] = f"{system}\n\n{_MARK}" if system else _MARK
+            document["prompt"] = _MARK
     document["temperature"] = 0
     return {**document, **_response_format(endpoint, descriptor.response_schema), **_sorted(extra)}
 
@@ -58,10 +60,6 @@ def _document(endpoint: Endpoint, descriptor: CallDescriptor) -> dict[str, JsonV
 def _sorted(extra: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the members in one order, so that the order in which a user wrote them does not make another request."""
     return {name: extra[name] for name in sorted(extra)}
-
-
-def _system(endpoint: Endpoint, descriptor: CallDescriptor) -> str | None:
-    return endpoint.prompt_system if descriptor.system is None else descriptor.system
 
 
 def _messages(system: str | None) -> list[JsonValue]:

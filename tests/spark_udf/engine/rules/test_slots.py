@@ -1,0 +1,55 @@
+"""Send slots in hand: used at their moment, never late."""
+
+from __future__ import annotations
+
+from inferlake.worker.slots import Slots
+from inferlake_registry.contract.leases import Lease
+
+
+def lease(count: int, first_ms: float, spacing_ms: float, name: str = "a") -> Lease:
+    return Lease(name, count, first_ms, spacing_ms, 1_000, 1, True, 8, 1_000 / spacing_ms, 1)
+
+
+def test_a_slot_is_used_once_and_not_before_its_moment() -> None:
+    slots = Slots()
+    slots.add(lease(3, 100, 50), now=10.0)
+    assert slots.next_at == 10.1
+    assert not slots.take(10.05)
+    assert slots.take(10.1)
+    assert not slots.take(10.1)
+    assert slots.take(10.15)
+    assert slots.take(10.2)
+    assert not slots.take(99.0)
+
+
+def test_a_slot_missed_by_more_than_ten_milliseconds_is_not_used() -> None:
+    slots = Slots()
+    slots.add(lease(10, 0, 5), now=0.0)
+    # The loop was busy for 30 ms: of the slots at 0, 5, 10, 15, 20, 25, 30 ms the first four are gone.
+    used = 0
+    while slots.take(0.030):
+        used += 1
+    assert used == 3
+    assert len(slots) == 3
+
+
+def test_what_is_not_used_is_given_back_by_lease() -> None:
+    slots = Slots()
+    slots.add(lease(5, 0, 10, "a"), now=0.0)
+    slots.add(lease(4, 50, 10, "b"), now=0.0)
+    for moment in (0.0, 0.01, 0.02):
+        assert slots.take(moment)
+    assert slots.give_up() == {"a": 2, "b": 4}
+    assert len(slots) == 0
+
+
+def test_made_up_slots_follow_those_in_hand_at_the_shares_spacing() -> None:
+    slots = Slots()
+    slots.add(lease(2, 0, 100), now=0.0)
+    slots.make_up(now=0.0, spacing=0.4, until=1.5)
+    moments = []
+    for tick in range(200):
+        if slots.take(tick / 100):
+            moments.append(tick / 100)
+    assert moments == [0.0, 0.1, 0.5, 0.9, 1.3]
+    assert slots.give_up() == {}  # nothing of them belongs to the registry
