@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import click
 
 from inferlake_registry.client import DEFAULT_URL, Client
 from inferlake_sql.secret import Secret
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-def uses_registry(command: Callable[Concatenate[Client, P], R]) -> Callable[P, R]:
+def uses_registry(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command ``--registry`` and a token, and hand it a client that is closed afterwards.
 
     The token comes from the environment alone: what is typed on a command line can be read by every user of a machine.
@@ -33,9 +30,9 @@ def uses_registry(command: Callable[Concatenate[Client, P], R]) -> Callable[P, R
     )
     @click.option("--token", "token", envvar="INFERLAKE_REGISTRY_TOKEN", hidden=True)
     @functools.wraps(command)
-    def connected(registry_url: str, token: str | None, *args: P.args, **kwargs: P.kwargs) -> R:
+    def connected(registry_url: str, token: str | None, **options: Any) -> None:
         with Client(registry_url, Secret(token) if token else None) as client:
-            return command(client, *args, **kwargs)
+            command(client, **options)
 
     return connected
 

@@ -68,8 +68,10 @@ def _run_all(source: str | None, text: str, run: Callable[[ScriptStatement], Non
 def _read(file: str) -> str:
     try:
         return sys.stdin.buffer.read().decode() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableScript(file, error.strerror if isinstance(error, OSError) else str(error)) from error
+    except OSError as error:
+        raise UnreadableScript(file, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise UnreadableScript(file, str(error)) from error
 
 
 def _converse(url: str, run: Callable[[ScriptStatement], None]) -> None:
