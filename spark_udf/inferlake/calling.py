@@ -1,0 +1,188 @@
+"""What a Spark worker runs for a column that calls a model: batches of arguments in, batches of answers out.
+
+These values are pickled into the plan. They hold no secret and nothing alive, and importing this module starts nothing:
+Spark forks its workers from a process that has imported it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from inferlake.call import CallDescriptor, OnError, Returns
+from inferlake.call_options import are_options, read_options
+from inferlake.errors import InvalidArgument
+from inferlake.judge import Judge
+from inferlake.result import ErrorCode
+from inferlake.schema import Schema
+from inferlake.worker.errors import RowFailed
+from inferlake.worker.runner import run, run_values
+from inferlake_sql.errors import ModelNotConstant
+
+Arguments: TypeAlias = tuple[pa.Array, ...]
+
+# Set by route_rejected for its own job: every row is routed with its reason, however many fail.
+ROUTING_PROPERTY: Final = "inferlake.routing"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A call that was planned on the driver. Its inputs begin at ``first``; what stands around them is not sent."""
+
+    descriptor: CallDescriptor
+    answer_schema: Schema | None = None  # of the declared output type: an answer that does not fit is a decode error
+    first: int = 0
+
+    def answers(self, batches: Iterator[Arguments]) -> Iterator[pa.Array]:
+        """Yield the answers, as texts or as the fixed struct."""
+        descriptor = _as_routed(self.descriptor)
+        last = self.first + len(descriptor.input_names) + descriptor.has_where + descriptor.has_sample_key
+        inputs = (batch[self.first : last] for batch in batches)
+        partition = _partition()
+        match descriptor.returns, self.answer_schema:
+            case Returns.VALUE, None:
+                yield from run_values(descriptor, inputs, partition=partition)
+            case Returns.STRUCT, None:
+                yield from run(descriptor, inputs, partition=partition)
+            case _, schema:
+                assert schema is not None
+                yield from _typed(descriptor, schema, run(descriptor, inputs, partition=partition))
+
+
+@dataclass(frozen=True, slots=True)
+class UnplannedCall:
+    """A call in a view or an expression that planning never saw: its model and options stand in its arguments.
+
+    The model is the first argument, options are a last map all of whose keys are options. The worker resolves the
+    model once per query. Inputs have no names here: several are sent as ``col1``, ``col2``, as Spark names them.
+    """
+
+    registry_url: str
+    application_id: str
+    function: str
+    never_raises: bool = False
+
+    def answers(self, batches: Iterator[Arguments]) -> Iterator[pa.Array]:
+        """Yield the answers as texts."""
+        first = next(batches, None)
+        while first is not None and len(first[0]) == 0:
+            first = next(batches, None)
+        if first is not None:
+            checked = (self._checked(first, batch) for batch in chain([first], batches))
+            yield from ModelCall(self._descriptor(first), first=1).answers(checked)
+
+    def _descriptor(self, arguments: Arguments) -> CallDescriptor:
+        pairs = _options(arguments[-1]) if len(arguments) > 2 else None
+        inputs = len(arguments) - 1 - (pairs is not None)
+        names = ("input",) if inputs == 1 else tuple(f"col{number + 1}" for number in range(inputs))
+        options = read_options(pairs or {}).checked(names)
+        if options.returns is Returns.STRUCT:
+            raise InvalidArgument(
+                "returns", "'struct' has to be known when a query is planned; run it as text through spark.sql."
+            )
+        query_id = f"{self.application_id}/{_local_property('spark.sql.execution.id') or ''}"
+        bare = CallDescriptor(
+            registry_url=self.registry_url,
+            reference=str(arguments[0][0].as_py()),
+            snapshot=None,
+            input_names=names,
+            query_id=query_id,
+            application_id=self.application_id,
+        )
+        descriptor = options.applied(bare)
+        return unraised(descriptor) if self.never_raises else descriptor
+
+    def _checked(self, first: Arguments, batch: Arguments) -> Arguments:
+        model = first[0][0]
+        if not model.is_valid or not pc.all(pc.equal(batch[0], model), skip_nulls=False).as_py():
+            raise ModelNotConstant(self.function)
+        return batch
+
+
+Callee: TypeAlias = ModelCall | UnplannedCall
+
+
+def unraised(descriptor: CallDescriptor) -> CallDescriptor:
+    """Return the descriptor of a call whose failures never end a query."""
+    return replace(descriptor, on_error=OnError.NULL, max_error_ratio=1.0)
+
+
+def as_function(callee: Callee) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
+    """Return the function that an iterator ``arrow_udf`` is made of."""
+
+    def ai_function(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        return callee.answers(batch if isinstance(batch, tuple) else (batch,) for batch in batches)
+
+    # Spark reads the kind of function from real types, not from their names.
+    ai_function.__annotations__ = {"batches": Iterator[tuple[pa.Array, ...]], "return": Iterator[pa.Array]}
+    return ai_function
+
+
+def _options(column: pa.Array) -> dict[str, str] | None:
+    """Return the pairs of a map of texts that is options; None for anything else, which is data."""
+    if not pa.types.is_map(column.type) or not pa.types.is_string(column.type.item_type):
+        return None
+    pairs = dict(column[0].as_py() or ())
+    return pairs if are_options(pairs) else None
+
+
+def _typed(descriptor: CallDescriptor, schema: Schema, results: Iterator[pa.StructArray]) -> Iterator[pa.Array]:
+    judge = Judge(schema)
+    for result in results:
+        checked = _decoded(judge, result)
+        if descriptor.on_error is OnError.RAISE:
+            _raise_first(descriptor, checked)
+        yield checked if descriptor.returns is Returns.STRUCT else checked.field("response")
+
+
+def _decoded(judge: Judge, result: pa.StructArray) -> pa.StructArray:
+    """Return the results with a decode error in the place of every answer that does not fit."""
+    responses = result.field("response").to_pylist()
+    wrong: dict[int, str] = {}
+    for at, text in enumerate(responses):
+        if text is not None:
+            verdict = judge.judge(text)
+            if not verdict.valid:
+                message = verdict.errors[0].message if verdict.errors else ""
+                wrong[at] = f"The answer is not of the declared type: {message}"[:200]
+    if not wrong:
+        return result
+    fields = {field.name: result.field(field.name) for field in result.type}
+    errors, codes = fields["error"].to_pylist(), fields["error_code"].to_pylist()
+    for at, message in wrong.items():
+        responses[at], errors[at], codes[at] = None, message, ErrorCode.DECODE.value
+    fields |= {
+        "response": pa.array(responses, pa.string()),
+        "error": pa.array(errors, pa.string()),
+        "error_code": pa.array(codes, pa.string()),
+    }
+    return pa.StructArray.from_arrays(list(fields.values()), fields=list(result.type))
+
+
+def _raise_first(descriptor: CallDescriptor, result: pa.StructArray) -> None:
+    for code, error in zip(result.field("error_code").to_pylist(), result.field("error").to_pylist(), strict=True):
+        if code is not None and code != ErrorCode.NULL_INPUT.value:
+            raise RowFailed(descriptor.reference, code, error or "")
+
+
+def _as_routed(descriptor: CallDescriptor) -> CallDescriptor:
+    return unraised(descriptor) if _local_property(ROUTING_PROPERTY) else descriptor
+
+
+def _partition() -> int:
+    from pyspark import TaskContext  # only a Spark worker has one
+
+    context = TaskContext.get()
+    return context.partitionId() if context is not None else 0
+
+
+def _local_property(name: str) -> str | None:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context.getLocalProperty(name) if context is not None else None

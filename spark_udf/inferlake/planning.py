@@ -1,0 +1,77 @@
+"""From what a user asks for to a call that can be sent to the workers: the model is resolved here, on the driver."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from inferlake.call import CallDescriptor
+from inferlake.call_options import CallOptions
+from inferlake.connection import Connection
+from inferlake_registry.contract.models import ModelSnapshot
+
+METADATA_KEY: Final = "inferlake.call"
+
+
+def plan_call(
+    connection: Connection,
+    reference: str,
+    input_names: Sequence[str],
+    options: CallOptions,
+    *,
+    output_ddl: str = "string",
+    has_where: bool = False,
+    has_sample_key: bool = False,
+    snapshot: ModelSnapshot | None = None,
+) -> CallDescriptor:
+    """Return the descriptor of a call; ``snapshot`` spares a second question for a model that is known already.
+
+    Raises ModelNotFound, VersionNotFound, ModelDisabled, RegistryUnreachable, and what the options can raise.
+    """
+    checked = options.checked(input_names)
+    bare = CallDescriptor(
+        registry_url=connection.url,
+        reference=reference,
+        snapshot=snapshot or connection.registry.resolve(reference),
+        input_names=tuple(input_names),
+        output_ddl=output_ddl,
+        has_where=has_where,
+        has_sample_key=has_sample_key,
+        application_id=connection.application_id,
+    )
+    return checked.applied(bare)
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """Where a column's answers come from; it travels in the column's metadata, through aliases, filters and views."""
+
+    model: str
+    version: str | None  # None when a traffic split lets several versions answer
+    inputs: tuple[str, ...]
+    prompt: str | None = None
+
+    @classmethod
+    def of(cls, descriptor: CallDescriptor) -> Lineage:
+        """Return the lineage of a planned call."""
+        snapshot = descriptor.snapshot
+        name = snapshot.name if snapshot is not None else descriptor.reference
+        arms = snapshot.arms if snapshot is not None else ()
+        version = arms[0].endpoint.version if len(arms) == 1 else None
+        return cls(name, version, descriptor.input_names, descriptor.prompt)
+
+    def metadata(self) -> dict[str, str]:
+        """Return the column metadata."""
+        document = {"model": self.model, "version": self.version, "inputs": self.inputs, "prompt": self.prompt}
+        return {METADATA_KEY: json.dumps(document, ensure_ascii=False)}
+
+    @classmethod
+    def read(cls, metadata: dict[str, object] | None) -> Lineage | None:
+        """Return the lineage that a column's metadata holds, if it holds one."""
+        text = (metadata or {}).get(METADATA_KEY)
+        if not isinstance(text, str):
+            return None
+        document = json.loads(text)
+        return cls(document["model"], document["version"], tuple(document["inputs"]), document["prompt"])

@@ -1,0 +1,153 @@
+"""Model calls in the text of a query: checked and pinned to a model's state before Spark sees the text.
+
+Only a function's name is exchanged, for one that carries the planned call; everything else of the text stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from inferlake.call_options import CallOptions, are_options, read_options
+from inferlake.calling import ModelCall, unraised
+from inferlake.connection import Connection
+from inferlake.errors import InvalidArgument
+from inferlake.planning import Lineage, plan_call
+from inferlake.schema import check_schema
+from inferlake.sql_functions import register_planned
+from inferlake_sql.calls import MODEL_FUNCTIONS, Constancy, FunctionCall, find_calls, require_constant_models
+from inferlake_sql.scan import leading_words
+from inferlake_sql.tokens import Quoting, Token, TokenKind, tokenize
+
+# The text of these is kept and read again later, by whoever uses them: their models are resolved then.
+_KEPT_TEXT: Final = re.compile(
+    r"(CREATE (OR REPLACE )?(GLOBAL )?(TEMP |TEMPORARY )?(MATERIALIZED )?(VIEW|FUNCTION) |ALTER VIEW )"
+)
+_PLANNABLE: Final = frozenset({"ai_function", "try_ai_function"})
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """A query's text with its calls pinned; ``shown_as`` maps each function that was put in to the one written."""
+
+    text: str
+    shown_as: Mapping[str, str]
+    lineages: tuple[Lineage, ...] = ()  # of its planned calls
+
+    def with_names_as_written(self, frame: DataFrame) -> DataFrame:
+        """Return the frame with the column names that the query as written would have."""
+        if not self.shown_as:
+            return frame
+        names = frame.columns
+        shown = [self._as_written(name) for name in names]
+        return frame if shown == names else frame.toDF(*shown)
+
+    def _as_written(self, name: str) -> str:
+        for planned, written in self.shown_as.items():
+            name = name.replace(planned, written)
+        return name
+
+
+def plan_query(
+    spark: SparkSession,
+    connection: Connection,
+    text: str,
+    args: Mapping[str, Any] | Sequence[Any] | None,
+    quoting: Quoting,
+    *,
+    has_places: bool = False,
+) -> PlannedQuery:
+    """Return the text to give to Spark. ``has_places``: Python places like ``{df}`` are still to be filled in.
+
+    Raises ModelNotFound and its kin, ModelNotConstant, InvalidSchema and what the options can raise.
+    """
+    calls = find_calls(text, args=args, quoting=quoting)
+    keeps_text = _KEPT_TEXT.match(leading_words(text, 6)) is not None
+    if not has_places and not keeps_text:
+        require_constant_models(text, calls)
+    pinned: dict[FunctionCall, str] = {}
+    lineages: list[Lineage] = []
+    for call in calls:
+        if call.function == "ai_validate":
+            _check_validate(text, call, quoting)
+        elif call.function in MODEL_FUNCTIONS and call.constancy is Constancy.LITERAL and call.model is not None:
+            if call.function not in _PLANNABLE or keeps_text or has_places:
+                connection.registry.resolve(call.model)
+            else:
+                planned = _plan(connection, text, call, call.model, quoting)
+                pinned[call] = register_planned(spark, call.function, planned)
+                lineages.append(Lineage.of(planned.descriptor))
+    shown_as = {name: call.function for call, name in pinned.items()}
+    return PlannedQuery(_exchanged(text, pinned), shown_as, tuple(lineages))
+
+
+def _plan(connection: Connection, text: str, call: FunctionCall, model: str, quoting: Quoting) -> ModelCall:
+    inputs = [text[argument.start : argument.end] for argument in call.arguments[1:]]
+    pairs = _literal_map(inputs[-1], quoting) if len(inputs) > 1 else None
+    options = CallOptions()
+    if pairs is not None and are_options(pairs):
+        inputs.pop()
+        options = read_options(pairs)
+    if not inputs:
+        raise InvalidArgument(call.function, "the first argument is the model, at least one input follows.")
+    names = [_input_name(piece, number, quoting) for number, piece in enumerate(inputs, 1)]
+    descriptor = plan_call(connection, model, _distinct(names), options)
+    return ModelCall(unraised(descriptor) if call.function == "try_ai_function" else descriptor, first=1)
+
+
+def _input_name(text: str, number: int, quoting: Quoting) -> str:
+    """Return the name that Spark's ``struct`` would give an expression: a column's own, else its place."""
+    tokens = tokenize(text, quoting)[:-1]
+    is_path = len(tokens) % 2 == 1 and all(
+        token.kind in (TokenKind.WORD, TokenKind.QUOTED) if at % 2 == 0 else token.text == "."
+        for at, token in enumerate(tokens)
+    )
+    is_word = is_path and not (len(tokens) == 1 and tokens[0].text.upper() in ("NULL", "TRUE", "FALSE"))
+    return tokens[-1].text if is_word else f"col{number}"
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    return [name if names.index(name) == at else f"col{at + 1}" for at, name in enumerate(names)]
+
+
+def _literal_map(text: str, quoting: Quoting) -> dict[str, str] | None:
+    """Return the pairs of ``map('key', 'value', …)`` when all of it is literal."""
+    tokens = tokenize(text, quoting)[:-1]
+    if len(tokens) < 3 or tokens[0].text.lower() != "map" or tokens[1].text != "(" or tokens[-1].text != ")":
+        return None
+    values, commas = tokens[2:-1:2], tokens[3:-1:2]
+    if len(values) % 2 or any(comma.text != "," for comma in commas) or len(commas) != len(values) - 1:
+        return None
+    texts = [_literal(token) for token in values]
+    if any(value is None for value in texts) or any(token.kind is not TokenKind.STRING for token in values[::2]):
+        return None
+    found = [value or "" for value in texts]
+    return dict(zip(found[::2], found[1::2], strict=True))
+
+
+def _literal(token: Token) -> str | None:
+    is_word = token.kind is TokenKind.WORD and token.text.upper() in ("TRUE", "FALSE")
+    return token.text if is_word or token.kind in (TokenKind.STRING, TokenKind.NUMBER) else None
+
+
+def _check_validate(text: str, call: FunctionCall, quoting: Quoting) -> None:
+    if len(call.arguments) != 2:
+        raise InvalidArgument("ai_validate", "two arguments: the answer, and a JSON Schema as text.")
+    schema = call.arguments[1]
+    tokens = tokenize(text[schema.start : schema.end], quoting)[:-1]
+    if len(tokens) == 1 and tokens[0].kind is TokenKind.STRING:
+        check_schema(tokens[0].text)
+
+
+def _exchanged(text: str, pinned: Mapping[FunctionCall, str]) -> str:
+    pieces: list[str] = []
+    position = 0
+    for call, name in sorted(pinned.items(), key=lambda item: item[0].start):
+        quoted = text[call.start] in '`"'
+        pieces += [text[position : call.start], name]
+        position = call.start + len(call.function) + 2 * quoted
+    return "".join([*pieces, text[position:]])

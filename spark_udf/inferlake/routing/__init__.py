@@ -1,0 +1,1 @@
+"""From answers to accepted and rejected rows: one evaluation, one write, one metadata change."""

@@ -1,0 +1,91 @@
+"""What a Spark worker runs when rows are routed: the verdict on each answer, and for rejected rows what was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+import pyarrow as pa
+
+from inferlake.judge import Judge, Reason
+from inferlake.judging import answers, verdict_of
+from inferlake.schema import Schema
+from inferlake.worker.prompt import Render, compile_prompt
+
+ROUTED_DDL: Final = "valid boolean, reason string, errors string, input string"
+_ROUTED: Final = pa.struct(
+    [("valid", pa.bool_()), ("reason", pa.string()), ("errors", pa.string()), ("input", pa.string())]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """How the inputs of a row became what was sent."""
+
+    names: tuple[str, ...]
+    prompt: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejecting:
+    """Judges one batch of rows: the answers, and behind them the input columns when these are still there."""
+
+    schema: Schema
+    sent: Sent | None
+
+    def verdicts(self, batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.StructArray]:
+        """Yield valid, reason, errors as JSON text, and input for the rows that are rejected."""
+        judge = Judge(self.schema)
+        for batch in batches:
+            yield self._judged(judge, batch)
+
+    def _judged(self, judge: Judge, batch: tuple[pa.Array, ...]) -> pa.StructArray:
+        inputs = batch[1:]
+        render: Render | None = None
+        valid: list[bool] = []
+        reasons: list[str | None] = []
+        errors: list[str | None] = []
+        sent: list[str | None] = []
+        for at, (text, code) in enumerate(answers(batch[0])):
+            verdict = verdict_of(judge, text, code)
+            valid.append(verdict.valid)
+            if verdict.valid:
+                reasons.append(None)
+                errors.append(None)
+                sent.append(None)
+                continue
+            shown = None
+            if self.sent is not None:
+                render = render or self._compile(self.sent, inputs)
+                shown = render(tuple(column[at].as_py() for column in inputs))
+            unasked = self.sent is not None and shown is None and text is None and code is None
+            reasons.append(Reason.NULL_INPUT.value if unasked else str(verdict.reason))
+            errors.append(
+                orjson.dumps(
+                    [{"path": e.path, "keyword": e.keyword, "message": e.message} for e in verdict.errors]
+                ).decode()
+            )
+            sent.append(shown)
+        columns = [
+            pa.array(valid, pa.bool_()),
+            pa.array(reasons, pa.string()),
+            pa.array(errors, pa.string()),
+            pa.array(sent, pa.string()),
+        ]
+        return pa.StructArray.from_arrays(columns, fields=list(_ROUTED))
+
+    def _compile(self, sent: Sent, inputs: tuple[pa.Array, ...]) -> Render:
+        return compile_prompt(sent.names, [column.type for column in inputs], sent.prompt)
+
+
+def rejecting(schema: Schema, sent: Sent | None) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
+    """Return the function that routing's iterator ``arrow_udf`` is made of."""
+    work = Rejecting(schema, sent)
+
+    def route_rejected(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        return work.verdicts(batch if isinstance(batch, tuple) else (batch,) for batch in batches)
+
+    route_rejected.__annotations__ = {"batches": Iterator[tuple[pa.Array, ...]], "return": Iterator[pa.Array]}
+    return route_rejected

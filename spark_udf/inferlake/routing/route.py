@@ -1,0 +1,199 @@
+"""``route_rejected``: judges a column of answers, writes every row once, and shows accepted and rejected rows."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Final
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as sf
+
+from inferlake.calling import ROUTING_PROPERTY
+from inferlake.connection import Connection, current, log
+from inferlake.errors import InvalidArgument, RowsLost, TooManyRejected
+from inferlake.routing.columns import input_names
+from inferlake.routing.frame import Job, answer_column, judged_frame
+from inferlake.routing.layout import (
+    CALL,
+    CALL_DDL,
+    OUTCOME,
+    RunPlace,
+    base_folder,
+    check_run,
+    quoted,
+    table_parts,
+)
+from inferlake.routing.marker import Marker, read_marker, write_marker
+from inferlake.routing.reporting import report
+from inferlake.routing.summary import NO_ROWS, Figures, read_figures
+from inferlake.routing.tables import show_accepted, show_rejected
+from inferlake.schema import SchemaLike, check_schema
+from inferlake_registry.contract.runs import RunReport
+
+_WRITERS: Final = "spark.sql.maxConcurrentOutputFileWriters"
+# One open file for each outcome: without it Spark would sort all rows of a task by outcome, and so hold them back.
+_OPEN_FILES: Final = "2"
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """What came of a run. Both frames read files that are final: nothing is called or judged again."""
+
+    accepted: DataFrame
+    rejected: DataFrame
+    summary: RunReport
+
+
+def route_rejected(
+    df: DataFrame,
+    column: str,
+    schema: SchemaLike,
+    *,
+    rejected_table: str = "ai_output_rejected",
+    accepted_table: str | None = None,
+    keys: Sequence[str] | str | None = None,
+    run: str | None = None,
+    max_rejected_ratio: float | None = None,
+    location: str | None = None,
+) -> Routed:
+    """Judge ``column`` (the text of ``ai_function``, or its struct) by a JSON Schema and route every row, eagerly.
+
+    The input is evaluated exactly once. Rows that fail become visible in ``rejected_table``, each with its reason; the
+    others are ``Routed.accepted`` and, if wanted, a table. ``keys`` name the columns that identify a row. ``run`` makes
+    the call repeatable: the same id again does nothing twice. Files lie below ``location``, else below Spark's
+    warehouse. Failed calls never end the job; ``max_rejected_ratio`` raises TooManyRejected once all is written.
+
+    Raises InvalidArgument, InvalidSchema, RunDiffers and TableDiffers. RowsLost: what was written is not what went in.
+    """
+    connection = current()
+    spark = df.sparkSession
+    checked = check_schema(schema)
+    is_struct, lineage = answer_column(df, column)
+    names = _keys(df, keys)
+    if max_rejected_ratio is not None and not 0 <= max_rejected_ratio <= 1:
+        raise InvalidArgument("max_rejected_ratio", "a number from 0 to 1.")
+    table = table_parts(rejected_table)
+    wanted = table_parts(accepted_table) if accepted_table is not None else None
+    warehouse = str(spark.conf.get("spark.sql.warehouse.dir"))
+    place = RunPlace(base_folder(location, warehouse, table), _run_id(run))
+    started = datetime.now(UTC)
+    job = Job(place.run, column, checked, names, lineage, is_struct, started)
+
+    marker = read_marker(spark, place) if run is not None else None
+    if marker is None:
+        marker = _carry_out(connection, df, job, place, quoted(table))
+    else:
+        marker.check_same(column, checked)
+        log.warning("Run %s was done at %s; nothing is called or written again.", place.run, marker.report.started_at)
+    show_rejected(spark, table, place.base, marker)
+    if wanted is not None:
+        show_accepted(spark, wanted, base_folder(location, warehouse, wanted), marker)
+    routed = Routed(marker.accepted(spark), marker.rejected(spark), marker.report)
+    report(connection.registry, marker.report, routed.rejected)
+    if max_rejected_ratio is not None and marker.report.rejected > max_rejected_ratio * marker.report.rows:
+        raise TooManyRejected(
+            place.run, marker.report.rows, marker.report.rejected, max_rejected_ratio, marker.report.rejected_table
+        )
+    return routed
+
+
+def _run_id(run: str | None) -> str:
+    if run is not None:
+        return check_run(run)
+    made = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
+    log.warning("This is run %s. To make a repetition the same run, which does nothing twice, give run=….", made)
+    return made
+
+
+def _keys(df: DataFrame, keys: Sequence[str] | str | None) -> tuple[str, ...]:
+    names = (keys,) if isinstance(keys, str) else tuple(keys or ())
+    for name in names:
+        if name not in df.columns:
+            raise InvalidArgument("keys", f"{name!r} is none of {', '.join(df.columns)}.")
+    return names
+
+
+def _carry_out(connection: Connection, df: DataFrame, job: Job, place: RunPlace, table: str) -> Marker:
+    """Evaluate and write the input once, prove that nothing was lost, and set the marker."""
+    began = monotonic()
+    attempt = place.attempt(uuid.uuid4().hex)
+    stored = input_names(df.schema)
+    observed = Observation()
+    counted = df.observe(observed, sf.count(sf.lit(1)).alias("rows"))
+    spark = df.sparkSession
+    with _writing_as_they_come(spark), _routing(spark):
+        judged_frame(counted, job, stored).write.partitionBy(OUTCOME).parquet(attempt)
+    rows = int(observed.get["rows"])
+    figures = _figures(spark, attempt, rows)
+    if rows != figures.accepted + figures.rejected:
+        raise RowsLost(job.run, rows, figures.accepted, figures.rejected, attempt)
+    lineage = job.lineage
+    summary = RunReport(
+        run_id=job.run,
+        model=lineage.model if lineage else None,
+        model_version=figures.version or (lineage.version if lineage else None),
+        application_id=connection.application_id,
+        started_at=job.started.isoformat(),
+        seconds=monotonic() - began,
+        rows=rows,
+        accepted=figures.accepted,
+        rejected=figures.rejected,
+        rejected_by_reason=figures.rejected_by_reason,
+        calls=figures.calls,
+        from_cache=figures.from_cache,
+        prompt_tokens=figures.prompt_tokens,
+        completion_tokens=figures.completion_tokens,
+        latency_p50_ms=figures.latency_p50_ms,
+        latency_p95_ms=figures.latency_p95_ms,
+        location=attempt,
+        rejected_table=table.replace("`", ""),
+    )
+    marker = Marker(summary, job.column, job.schema.digest, df.schema.json())
+    other = read_marker(spark, place)
+    if other is not None:  # somebody else did the same run meanwhile, and was first
+        return other
+    write_marker(spark, place, marker)
+    return marker
+
+
+def _figures(spark: SparkSession, attempt: str, rows: int) -> Figures:
+    if rows == 0:
+        return NO_ROWS
+    columns = f"reason string, {CALL} struct<{CALL_DDL.replace(' ', ':').replace(',:', ', ')}>, {OUTCOME} string"
+    return read_figures(spark.read.schema(columns).parquet(attempt))
+
+
+@contextmanager
+def _writing_as_they_come(spark: SparkSession) -> Iterator[None]:
+    before = spark.conf.get(_WRITERS, None)
+    spark.conf.set(_WRITERS, _OPEN_FILES)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_WRITERS)
+        else:
+            spark.conf.set(_WRITERS, before)
+
+
+@contextmanager
+def _routing(spark: SparkSession) -> Iterator[None]:
+    """Tell the workers that rows are routed: however many calls fail, the job goes on and each has its reason."""
+    tell = _local_property(spark)
+    tell("true")
+    try:
+        yield
+    finally:
+        tell(None)
+
+
+def _local_property(spark: SparkSession) -> Callable[[str | None], None]:
+    if "connect" in type(spark).__module__.split("."):
+        return lambda value: None  # a Connect client has no such property; max_error_ratio decides there
+    context = spark.sparkContext
+    return lambda value: context.setLocalProperty(ROUTING_PROPERTY, value)  # type: ignore[arg-type]
