@@ -87,7 +87,8 @@ class AnswerStore:
     """One process's handle on the answers. Times are seconds of ``time.monotonic``, which one host has in common."""
 
     def __init__(self, directory: Path) -> None:
-        (directory / "holders").mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (directory, directory / "holders"):  # the mode of parents made on the way is not ours to choose
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.directory = directory
         self._holder = uuid4().bytes
         self._lock = _locked(self._holder_file(self._holder))
