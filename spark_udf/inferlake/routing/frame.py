@@ -66,15 +66,12 @@ def judged_frame(frame: DataFrame, job: Job, stored: Mapping[str, str]) -> DataF
     valid = sf.col(f"{_VERDICT}.valid")
     accepted = {stored[name]: _storable(frame, name) for name in frame.columns}
     rejected = _rejected(frame.columns, job)
-    shared = {name: value for name, value in accepted.items() if name.casefold() in rejected}
-    kept = [
-        (sf.when(valid, value).otherwise(rejected[name.casefold()]) if name in shared else sf.when(valid, value)).alias(
-            name
-        )
-        for name, value in accepted.items()
-    ]
-    alone = rejected.keys() - set(map(str.casefold, shared))
-    added = [sf.when(~valid, value).alias(name) for name, value in rejected.items() if name in alone]
+    columns = []
+    for name, value in accepted.items():
+        other = rejected.pop(name.casefold(), None)  # a name that both outcomes have is one column of the files
+        kept = sf.when(valid, value)
+        columns.append((kept if other is None else kept.otherwise(other)).alias(name))
+    columns += [sf.when(~valid, value).alias(name) for name, value in rejected.items()]
     outcome = sf.when(valid, sf.lit(ACCEPTED)).otherwise(sf.lit(REJECTED)).alias(OUTCOME)
     return judged.select(*columns, _call(job).alias(CALL), outcome)
 
