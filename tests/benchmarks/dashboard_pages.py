@@ -18,7 +18,7 @@ import click
 import dashboard_data
 from dashboard_fixtures import serve
 
-PAGES = ("/models", "/models?q=model_07", "/models?after=model_0499", "/models/model_0500", "/rejected", "/runs")
+PAGES = ("/", "/models", "/models?q=model_07", "/models?after=model_0499", "/models/model_0500", "/rejected", "/runs")
 TIMES = 20
 
 

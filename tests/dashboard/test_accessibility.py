@@ -34,7 +34,7 @@ def _violations(browser: Browser, url: str, width: int, scheme: str) -> list[str
         context.close()
 
 
-@pytest.mark.parametrize("path", ["/models", "/rejected", "/runs", "/models/nobody"])
+@pytest.mark.parametrize("path", ["/", "/models", "/rejected", "/runs", "/models/nobody"])
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (400, "dark")])
 def test_no_rule_is_broken(
     served: Served, browser: Browser, libraries: None, path: str, width: int, scheme: str

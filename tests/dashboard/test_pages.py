@@ -11,11 +11,11 @@ from dashboard_fixtures import Open, Served
 from playwright.sync_api import expect
 
 MODEL = "/models/llm_intent_classifier"
-LISTS = ("/models", "/rejected", "/runs")
+LISTS = ("/", "/models", "/rejected", "/runs")
 
 
 def _name(path: str) -> str:
-    return path.strip("/").replace("/", "-")
+    return path.strip("/").replace("/", "-") or "overview"
 
 
 @pytest.mark.parametrize("path", LISTS)
@@ -49,6 +49,21 @@ def test_model_page_loads_without_a_fault(normal: Served, open_page: Open, artef
     assert watched.page.evaluate("window.violations") == []
     assert watched.hosts() == {urlsplit(normal.url).netloc}
     assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_overview_counts_and_names_what_needs_attention(normal: Served, open_page: Open) -> None:
+    page = open_page(normal.url).page
+    attention = page.get_by_role("region", name="Needs attention").get_by_role("rowheader")
+    expect(attention).to_have_text(["summarise_de", "sentiment_xl", "`Qwen/Qwen3-0.6B`", "product_embeddings"])
+    expect(page.get_by_role("region", name="Needs attention").get_by_text("connection refused")).to_be_visible()
+    expect(page.get_by_role("link", name="1,040 rows in 2 runs")).to_be_visible()
+    expect(page.get_by_role("link", name="12.5\u00a0% of them rejected; 130 stored")).to_be_visible()
+    expect(page.get_by_role("region", name="Last runs").get_by_role("row")).to_have_count(3)
+    changes = page.get_by_role("region", name="Last changes")
+    expect(changes.get_by_role("row")).to_have_count(11)
+    expect(changes.get_by_role("row").nth(1)).to_contain_text("ALTER MODEL media_tagger DISABLE")
+    page.get_by_role("link", name="Misconfigured").click()
+    assert page.url == normal.url + "/models?state=misconfigured"
 
 
 def test_models_page_says_how_each_model_is(normal: Served, open_page: Open) -> None:
@@ -169,6 +184,7 @@ def test_runs_page_sums_up_each_run(normal: Served, open_page: Open) -> None:
 @pytest.mark.parametrize(
     ("path", "title", "code"),
     [
+        ("/", "No model is registered yet", "CREATE MODEL llm_intent_classifier"),
         ("/models", "No model is registered yet", "CREATE MODEL llm_intent_classifier"),
         ("/rejected", "No row was rejected yet", "REJECTED INTO ai_output_rejected"),
         ("/runs", "No run yet", "inferlake.route_rejected("),

@@ -107,7 +107,7 @@ def test_the_last_good_content_stays_while_the_registry_is_away(own: Served, ope
     expect(page.get_by_role("link", name="summarise_de")).to_be_visible()
 
 
-@pytest.mark.parametrize("path", ["/models", "/models/summarise_de", "/rejected", "/runs"])
+@pytest.mark.parametrize("path", ["/", "/models", "/models/summarise_de", "/rejected", "/runs"])
 def test_the_live_part_alone_is_sent_to_a_refresh(normal: Served, path: str) -> None:
     whole, part = normal.get(path), normal.get(path, **{"HX-Request": "true"})
     assert whole.text.count("<html") == 1

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from inferlake_registry.web.security import CrossSiteRequest, refuse_cross_site
 
-PAGES = ("/models", "/models/llm_intent_classifier", "/models/nobody", "/rejected", "/rejected?after=bad", "/runs")
+PAGES = ("/", "/models", "/models/llm_intent_classifier", "/models/nobody", "/rejected", "/rejected?after=bad", "/runs")
 
 
 @pytest.mark.parametrize("path", PAGES)

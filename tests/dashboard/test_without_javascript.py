@@ -7,7 +7,7 @@ from dashboard_fixtures import Open, Served
 from playwright.sync_api import expect
 
 
-@pytest.mark.parametrize("path", ["/models", "/models/llm_intent_classifier", "/rejected", "/runs"])
+@pytest.mark.parametrize("path", ["/", "/models", "/models/llm_intent_classifier", "/rejected", "/runs"])
 def test_what_only_a_script_could_do_is_not_offered(normal: Served, open_page: Open, path: str) -> None:
     page = open_page(normal.url + path, javascript=False).page
     expect(page.get_by_role("button", name="Pause refresh")).to_be_hidden()

@@ -13,17 +13,19 @@ from inferlake_registry.web.views import (
     ErrorPage,
     ModelPage,
     ModelsPage,
+    OverviewPage,
     RejectedPage,
     RunsPage,
     Section,
 )
 
-Page = ErrorPage | ModelPage | ModelsPage | RejectedPage | RunsPage
+Page = ErrorPage | ModelPage | ModelsPage | OverviewPage | RejectedPage | RunsPage
 
 # A fragment of 50 rows is about 10 kB, so this is cheap for the server and quick enough for a person who watches.
 REFRESH_SECONDS: Final = 10
 
 NAVIGATION: Final = (
+    (Section.OVERVIEW, "Overview", "/"),
     (Section.MODELS, "Models", "/models"),
     (Section.REJECTED, "Rejected rows", "/rejected"),
     (Section.RUNS, "Runs", "/runs"),
@@ -33,6 +35,7 @@ TEMPLATES: Final[dict[type[Page], str]] = {
     ErrorPage: "error.html",
     ModelPage: "model.html",
     ModelsPage: "models.html",
+    OverviewPage: "overview.html",
     RejectedPage: "rejected.html",
     RunsPage: "runs.html",
 }

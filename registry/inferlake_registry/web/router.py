@@ -8,19 +8,21 @@ from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
 from inferlake_registry.contract.problems import Unauthorised
 from inferlake_registry.services.listings.keyset import read_place
 from inferlake_registry.services.listings.models import list_models
+from inferlake_registry.services.listings.overview import read_overview
 from inferlake_registry.services.listings.portrait import read_portrait
 from inferlake_registry.services.listings.rejected import RejectedFilter, list_rejected
 from inferlake_registry.services.listings.runs import list_runs
 from inferlake_registry.web.assets import Asset, load
 from inferlake_registry.web.pages.model import model_page
 from inferlake_registry.web.pages.models import models_page
+from inferlake_registry.web.pages.overview import overview_page
 from inferlake_registry.web.pages.rejected import rejected_page
 from inferlake_registry.web.pages.runs import runs_page
 from inferlake_registry.web.rendering import Page, Renderer, build_renderer
@@ -47,8 +49,11 @@ def build_router(read: Read, clock: Clock, token: Secret | None = None) -> APIRo
     router = APIRouter(include_in_schema=False, route_class=_page_route(renderer, clock, token))
 
     @router.get("/")
-    def start() -> Response:
-        return RedirectResponse("/models")
+    def overview(request: Request) -> Response:
+        now = clock()
+        with read() as session:
+            found = read_overview(session, now)
+        return _draw(renderer, request, overview_page(found, now))
 
     @router.get("/models")
     def models(request: Request, q: str = "", state: str = "", after: str = "") -> Response:

@@ -233,6 +233,60 @@ class RunLine:
 
 
 @dataclass(frozen=True, slots=True)
+class UnwellLine:
+    """A model that needs somebody's attention, and why."""
+
+    name: str
+    address: str
+    state: State
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunBrief:
+    """One run in a few numbers."""
+
+    model: str | None
+    model_address: str | None
+    version: str | None
+    started_at: datetime
+    rows: int
+    accepted: int
+    rejected: int
+    rejected_address: str
+    p95_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLine:
+    """One change of a model; the statement is cut and holds no secret."""
+
+    at: datetime
+    actor: str
+    action: str
+    model: str
+    address: str
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewPage:
+    """``/``: what is to be seen at first sight."""
+
+    frame: Frame
+    registered: int
+    states: tuple[Facet, ...]
+    unwell: tuple[UnwellLine, ...]  # the worst first
+    more_unwell: int
+    runs_today: int  # runs that started within the last 24 hours, and their rows
+    rows_today: int
+    rejected_today: int
+    rejected_stored: int
+    runs: tuple[RunBrief, ...]  # the latest few
+    changes: tuple[ChangeLine, ...]  # the latest few
+
+
+@dataclass(frozen=True, slots=True)
 class RunsPage:
     """``/runs``: what Spark jobs did, the latest first."""
 

@@ -74,7 +74,7 @@ class ModelList:
     """One page of models; the counts are over all models that the search finds."""
 
     models: tuple[ModelItem, ...]
-    following: str | None  # name after which the next page begins
+    following: str | None  # key of the name after which the next page begins
     registered: int
     states: Mapping[str, int]
 
@@ -97,14 +97,19 @@ def list_models(
     for brief in found:
         states[brief.standing.shown_as] = states.get(brief.standing.shown_as, 0) + 1
     wanted = [brief for brief in found if not state or brief.standing.shown_as == state]
-    rest = [brief for brief in wanted if brief.key > after.casefold()] if after else wanted
+    rest = [brief for brief in wanted if brief.key > after] if after else wanted
     page = rest[:limit]
     return ModelList(
         models=_items(session, page),
-        following=page[-1].name if len(rest) > limit else None,
+        following=page[-1].key if len(rest) > limit else None,
         registered=len(every),
         states=states,
     )
+
+
+def standings(session: Session, now: datetime) -> list[tuple[str, Standing]]:
+    """Return the standing of every model, by name."""
+    return [(brief.name, brief.standing) for brief in _briefs(session, now)]
 
 
 def standing_of(session: Session, model_id: str, now: datetime) -> Standing | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -33,7 +34,10 @@ def models_page(found: ModelList, search: str, state: str, after: str, now: date
         frame=Frame("Models", Section.MODELS, now, with_query(PATH, q=search, state=state, after=after)),
         models=tuple(_line(item, now) for item in found.models),
         registered=found.registered,
-        states=_facets(found, search, state),
+        states=(
+            Facet("all", sum(found.states.values()), with_query(PATH, q=search), selected=not state),
+            *state_facets(found.states, search, state),
+        ),
         search=search,
         state=state,
         pager=Pager(
@@ -60,13 +64,10 @@ def _line(item: ModelItem, now: datetime) -> ModelLine:
     )
 
 
-def _facets(found: ModelList, search: str, state: str) -> tuple[Facet, ...]:
-    every = Facet("all", sum(found.states.values()), with_query(PATH, q=search), selected=not state)
-    shown = (name for name in _STATES if found.states.get(name) or name == state)
-    return (
-        every,
-        *(
-            Facet(name, found.states.get(name, 0), with_query(PATH, q=search, state=name), selected=name == state)
-            for name in shown
-        ),
+def state_facets(states: Mapping[str, int], search: str = "", chosen: str = "") -> tuple[Facet, ...]:
+    """Return the states that models are in, as links to the list of those models."""
+    shown = (name for name in _STATES if states.get(name) or name == chosen)
+    return tuple(
+        Facet(name, states.get(name, 0), with_query(PATH, q=search, state=name), selected=name == chosen)
+        for name in shown
     )
