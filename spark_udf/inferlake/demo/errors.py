@@ -5,6 +5,7 @@ InferlakeError
     ├── ServiceFailed                 SERVICE_FAILED      a part ended before it was ready
     ├── ServiceSlow                   SERVICE_SLOW        a part was not ready in time
     ├── ServiceDied                   SERVICE_DIED        a part ended after it was ready
+    ├── EndpointLost                  ENDPOINT_LOST       the model went away while rows were asked
     ├── NotReconciled                 NOT_RECONCILED      two counts that must be equal are not
     ├── NoProbeStored                 NO_PROBE_STORED     the registry did not probe the model in time
     └── Unexpected                    UNEXPECTED          a foreign error, with the place of its details
@@ -60,6 +61,20 @@ class ServiceDied(DemoError):
 
     def __init__(self, name: str, status: int, log: Path) -> None:
         super().__init__(f"The {name} ended with status {status}; the reason is at the end of {log}.", name=name)
+
+
+class EndpointLost(DemoError):
+    """The model's endpoint went away in the middle of a run; nothing that it had answered is lost."""
+
+    code = "ENDPOINT_LOST"
+
+    def __init__(self, answered: int, failed: int, log: Path) -> None:
+        super().__init__(
+            f"The model's endpoint was gone before the end. {answered} rows had been answered and are routed; {failed} "
+            f"waited for it and failed with `network`. What the model said last is in {log}.",
+            answered=answered,
+            failed=failed,
+        )
 
 
 class NotReconciled(DemoError):

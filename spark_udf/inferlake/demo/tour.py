@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 import inferlake
 from inferlake.demo import article, job, local_spark, report, services
 from inferlake.demo.children import Children
-from inferlake.demo.errors import NoProbeStored, NotReconciled
+from inferlake.demo.errors import EndpointLost, NoProbeStored, NotReconciled
 from inferlake.demo.reconcile import Counts, claims
 from inferlake.demo.report import Run
 from inferlake.demo.screen import Screen
@@ -45,9 +45,10 @@ def take(screen: Screen, children: Children, folder: Path, model: str | None, *,
     screen.statement(article.PIPELINE, "python")
     runs = [_run(screen, sessions, served, "first")]
 
-    screen.heading(4, "A new version, and the same logs again")
-    _statement(screen, spark, article.SET_VERSION)
-    runs.append(_run(screen, sessions, served, "second"))
+    if runs[0].complete:
+        screen.heading(4, "A new version, and the same logs again")
+        _statement(screen, spark, article.SET_VERSION)
+        runs.append(_run(screen, sessions, served, "second"))
 
     screen.heading(5, "What came out")
     screen.show(report.figures(runs))
@@ -59,6 +60,10 @@ def take(screen: Screen, children: Children, folder: Path, model: str | None, *,
     if as_json:
         click.echo(report.as_document(runs))
     local_spark.stop(spark)
+    if not runs[-1].complete:
+        last = runs[-1].report
+        failed = last.rejected_by_reason.get("network", 0)
+        raise EndpointLost(last.rows - failed, failed, folder / "model.log")
 
 
 def _statement(screen: Screen, spark: SparkSession, statement: str) -> None:
