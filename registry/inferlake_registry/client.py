@@ -15,7 +15,8 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from inferlake_registry.contract.leases import Lease, LeaseRequest
+from inferlake_registry.contract.health import HealthReport
+from inferlake_registry.contract.leases import Lease, LeaseRequest, LimitsReport
 from inferlake_registry.contract.models import Credentials, ModelSnapshot
 from inferlake_registry.contract.problems import (
     PROBLEM_MEDIA_TYPE,
@@ -23,7 +24,7 @@ from inferlake_registry.contract.problems import (
     RegistryUnreachable,
     from_problem,
 )
-from inferlake_registry.contract.runs import RejectedListing, RejectedSample, RunReport, UsageReport
+from inferlake_registry.contract.runs import RejectedListing, RejectedSample, RunListing, RunReport, UsageReport
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.contract.wire import WireError, decode, encode
 from inferlake_sql.errors import JsonValue
@@ -129,6 +130,23 @@ class Client:
     def rejected_row(self, rejected_id: str) -> RejectedSample:
         """Return one rejected row with its whole texts. Raises NotFound."""
         return _decoded(self.url, RejectedSample, self.get(f"/v1/rejected/{quote(rejected_id, safe='')}"))
+
+    def health(self, name: str) -> HealthReport:
+        """Return a model's state with its last probes. Raises ModelNotFound."""
+        return _decoded(self.url, HealthReport, self.get(f"/v1/models/{quote(name, safe='')}/health"))
+
+    def limits(self, name: str) -> LimitsReport:
+        """Return what limits a model's calls now, and who shares it. Raises ModelNotFound."""
+        return _decoded(self.url, LimitsReport, self.get(f"/v1/models/{quote(name, safe='')}/limits"))
+
+    def runs(self, *, model: str = "", after: str = "") -> RunListing:
+        """Return one page of runs, the latest first; ``after`` is the place that the page before named."""
+        query = urlencode({name: value for name, value in {"model": model, "after": after}.items() if value})
+        return _decoded(self.url, RunListing, self.get(f"/v1/runs?{query}"))
+
+    def run(self, run_id: str) -> RunReport:
+        """Return a run's summary. Raises NotFound."""
+        return _decoded(self.url, RunReport, self.get(f"/v1/runs/{quote(run_id, safe='')}"))
 
     def get(self, path: str) -> JsonValue:
         """Return the JSON document at a path below the registry's address."""

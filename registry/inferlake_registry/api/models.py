@@ -6,19 +6,21 @@ A name is one path segment, percent-encoded, so that slashes and dots in it surv
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import unquote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
+from inferlake_registry.api.segments import segments
 from inferlake_registry.api.state import State, clock
 from inferlake_registry.contract.leases import LeaseRequest
 from inferlake_registry.contract.problems import BadRequest, NotFound
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.contract.wire import decode, encode
 from inferlake_registry.services import leases, snapshot
+from inferlake_registry.services.health import health_of
+from inferlake_registry.services.models import get_referred
 from inferlake_registry.services.statements import execute
-from inferlake_sql.names import parse_name
+from inferlake_sql.names import ModelName, parse_name, parse_reference
 from inferlake_sql.statements import (
     DescribeHistory,
     DescribeModel,
@@ -46,7 +48,7 @@ def build_router(state: State) -> APIRouter:
 
     @router.get("/v1/models/{rest:path}")
     def model(request: Request) -> Response:
-        return _read(state, _shown(request))
+        return _show(state, request)
 
     @router.post("/v1/models/{rest:path}")
     def act(request: Request, body: dict[str, Any]) -> Response:
@@ -60,30 +62,41 @@ def _read(state: State, statement: Statement) -> Response:
     return JSONResponse(_objects(result))
 
 
-def _shown(request: Request) -> Statement:
-    name, *below = _segments(request)
-    parsed = parse_name(name)
+def _show(state: State, request: Request) -> Response:
+    name, *below = segments(request, _PREFIX)
+    with state.database.read() as session:
+        # As a call would find it: a bare name with dots may be a path or one name.
+        model = get_referred(session, parse_reference(name))
+        found = parse_name(model.name)
+        match below:
+            case ["health"]:
+                return JSONResponse(encode(health_of(session, model, clock())))
+            case ["limits"]:
+                return JSONResponse(encode(leases.limits_of(session, model, clock())))
+            case _:
+                return _read(state, _statement(found, below, request))
+
+
+def _statement(name: ModelName, below: list[str], request: Request) -> Statement:
     match below:
         case []:
-            return DescribeModel(parsed, extended=True)
+            return DescribeModel(name, extended=True)
         case ["versions"]:
-            return ShowVersions(parsed)
+            return ShowVersions(name)
         case ["history"]:
-            return DescribeHistory(parsed)
+            return DescribeHistory(name)
         case ["properties"]:
-            return ShowProperties(parsed)
-        case ["health"]:
-            return ShowHealth(name)
+            return ShowProperties(name)
         case _:
             raise NotFound("page or address " + request.url.path)
 
 
 def _act(state: State, request: Request, body: dict[str, Any]) -> Response:
-    name, *below = _segments(request)
+    name, *below = segments(request, _PREFIX)
     match below:
         case ["resolve"]:
             with state.database.read() as session:
-                return JSONResponse(encode(snapshot.resolve(session, str(body.get("reference", name)))))
+                return JSONResponse(encode(snapshot.resolve(session, _reference(body, name))))
         case ["credentials"]:
             with state.database.read() as session:
                 found = snapshot.credentials(session, state.ring, name)
@@ -99,18 +112,18 @@ def _act(state: State, request: Request, body: dict[str, Any]) -> Response:
             raise NotFound("page or address " + request.url.path)
 
 
+def _reference(body: dict[str, Any], name: str) -> str:
+    reference = body.get("reference", name)
+    if not isinstance(reference, str):
+        raise BadRequest("'reference' must be a text")
+    return reference
+
+
 def _unused(body: dict[str, Any]) -> int:
     unused = body.get("unused")
     if not isinstance(unused, int) or isinstance(unused, bool):
         raise BadRequest("'unused' must be a whole number")
     return unused
-
-
-def _segments(request: Request) -> list[str]:
-    """Split the path as it was sent: a decoded slash inside a name would be taken for a border."""
-    raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
-    path = raw.split(b"?", 1)[0].removeprefix(_PREFIX)
-    return [unquote(segment.decode("ascii", "replace")) for segment in path.split(b"/")]
 
 
 def _objects(result: StatementResult) -> list[dict[str, Any]]:

@@ -33,3 +33,26 @@ class Lease:
     concurrency: int
     qps_limit: float | None
     holders: int  # live holders of this model, for the fallback when the registry is away
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A worker process that holds a lease or had one a moment ago."""
+
+    holder: str
+    in_flight: int
+    expires_in_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsReport:
+    """What limits the calls of a model now, and who shares it."""
+
+    model: str
+    enabled: bool
+    qps_limit: float | None
+    concurrency_limit: int
+    epoch: int
+    booked_ms: float  # how far into the future send slots are given out
+    paused_ms: float  # how long the endpoint still wants to be left alone
+    holders: tuple[Holder, ...]

@@ -68,3 +68,11 @@ class RejectedListing:
     rows: tuple[RejectedSample, ...]
     matching: int  # over all pages
     following: str | None  # place of the next page
+
+
+@dataclass(frozen=True, slots=True)
+class RunListing:
+    """One page of runs, the latest first."""
+
+    runs: tuple[RunReport, ...]
+    following: str | None  # place of the next page

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from inferlake_registry.contract.leases import Lease, LeaseRequest
+from inferlake_registry.contract.leases import Holder, Lease, LeaseRequest, LimitsReport
 from inferlake_registry.domain import leases as rules
 from inferlake_registry.services.models import get_referred, new_id
 from inferlake_registry.services.snapshot import call_settings
@@ -58,6 +58,27 @@ def release(session: Session, name: str, lease_id: str, unused: int, now: dateti
     session.delete(lease)
     if left is not None:
         _store(session, model, _FREE, left)
+
+
+def limits_of(session: Session, model: Model, now: datetime) -> LimitsReport:
+    """Return what limits a model's calls now, and who shares it."""
+    settings, at = call_settings(model), now.timestamp()
+    clock = session.get(LimitClock, model.id)
+    holders = session.scalars(
+        select(LeaseHolder)
+        .where(LeaseHolder.model_id == model.id, LeaseHolder.until >= at)
+        .order_by(LeaseHolder.holder)
+    )
+    return LimitsReport(
+        model=model.name,
+        enabled=model.enabled,
+        qps_limit=settings.qps_limit,
+        concurrency_limit=settings.concurrency_limit,
+        epoch=model.limit_epoch,
+        booked_ms=0.0 if clock is None else max(0.0, (clock.next_slot - at) * 1000),
+        paused_ms=0.0 if clock is None else max(0.0, (clock.paused_until - at) * 1000),
+        holders=tuple(Holder(row.holder, row.in_flight, int((row.until - at) * 1000)) for row in holders),
+    )
 
 
 def change_limit(session: Session, model: Model, before: float | None, now: datetime) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from inferlake_registry.contract.problems import BadRequest
-from inferlake_registry.contract.runs import RejectedSample, RunReport, UsageReport
+from inferlake_registry.contract.problems import BadRequest, NotFound
+from inferlake_registry.contract.runs import RejectedSample, RunListing, RunReport, UsageReport
+from inferlake_registry.services.listings.keyset import Place
+from inferlake_registry.services.listings.runs import list_runs
 from inferlake_registry.store.schema import RejectedRow, Run, UsageHour
 
 
@@ -21,6 +23,26 @@ def store_run(session: Session, report: RunReport) -> None:
     values = {**asdict(report), "started_at": _moment(report.started_at)}
     values["rejected_by_reason"] = dict(report.rejected_by_reason)
     session.merge(Run(**values))
+
+
+def read_run(session: Session, run_id: str) -> RunReport:
+    """Return a run as it was reported. Raises NotFound."""
+    stored = session.get(Run, run_id)
+    if stored is None:
+        raise NotFound(f"run {run_id!r}")
+    return _report(stored)
+
+
+def read_runs(session: Session, model: str, after: Place | None) -> RunListing:
+    """Return one page of runs, of one model or of all."""
+    found = list_runs(session, model, after)
+    reports = tuple(read_run(session, item.run_id) for item in found.runs)
+    return RunListing(reports, None if found.following is None else found.following.write())
+
+
+def _report(stored: Run) -> RunReport:
+    values = {field.name: getattr(stored, field.name) for field in fields(RunReport)}
+    return RunReport(**{**values, "started_at": stored.started_at.isoformat()})
 
 
 def store_rejected(session: Session, run_id: str, samples: Sequence[RejectedSample]) -> None:
