@@ -105,7 +105,7 @@ def list_rejected(
     )
 
 
-def _columns() -> Select[Any]:
+def _columns() -> Select[*tuple[Any, ...]]:
     return select(
         RejectedRow.rejected_id,
         RejectedRow.run_id,
