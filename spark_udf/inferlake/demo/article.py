@@ -11,13 +11,18 @@ SET_VERSION: Final = f"ALTER MODEL {MODEL} SET VERSION {NEW_VERSION}"
 FIRST_CALL: Final = f"SELECT ai_function('{MODEL}', 'test input')"
 
 # A label is required: without that an empty object would be a valid answer.
-SCHEMA: Final = (
-    '{"type": "object", "properties": {"label": {"enum": ["normal", "abnormal", "pending"]}}, "required": ["label"]}'
-)
+SCHEMA: Final = """\
+{"type": "object",
+ "properties": {"label": {"enum": ["normal", "abnormal", "pending"]}},
+ "required": ["label"]}"""
 
 PIPELINE: Final = f"""\
+schema = '''{SCHEMA}'''
+
 labelled = sessions.select(
-    "session_id", F.col("events"), F.col("media_url"), "expected",
+    "session_id",
+    F.col("events"),
+    F.col("media_url"),
     F.ai_function(
         model="{MODEL}",
         input_columns=["events", "media_url"],

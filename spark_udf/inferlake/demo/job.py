@@ -126,5 +126,6 @@ def some_rejected(rejected: DataFrame) -> list[RejectedRow]:
     """Return five rows, of as many different reasons as there are."""
     turn = sf.row_number().over(Window.partitionBy("reason").orderBy(sf.xxhash64("row_key")))
     chosen = rejected.withColumn("turn", turn).orderBy("turn", "reason").limit(_SHOWN)
-    rows = chosen.select("row_key", "reason", "errors", "ai_output").collect()
-    return [RejectedRow(row["row_key"], row["reason"], row["errors"], row["ai_output"]) for row in rows]
+    because = sf.get_json_object("errors", "$[0].message")
+    rows = chosen.select("row_key", "reason", because.alias("because"), "ai_output").collect()
+    return [RejectedRow(row["row_key"], row["reason"], row["because"] or "", row["ai_output"]) for row in rows]

@@ -68,7 +68,7 @@ class Screen:
     def statement(self, text: str, language: str = "sql") -> None:
         """Show a statement as one would type it."""
         code = Syntax(text, language, theme="ansi_dark", background_color="default", word_wrap=True)
-        self.console.print(Padding(code, (0, 0, 0, 2)))
+        self.show(code)
 
     def answer(self, text: str) -> None:
         """Show what came back."""
@@ -76,19 +76,19 @@ class Screen:
 
     def say(self, text: str) -> None:
         """Say a sentence."""
-        self.console.print(Padding(Text.from_markup(text), (0, 0, 0, 2)))
+        self.show(Text.from_markup(text))
 
     def show(self, what: RenderableType) -> None:
-        """Show a table."""
-        self.console.print(Padding(what, (0, 0, 0, 2)))
+        """Show anything two columns in."""
+        self.console.print(Padding(what, (0, 0, 0, 2), expand=False))
 
     def stopping(self, name: str) -> None:
         """Say what is being ended."""
-        self.console.print(Padding(Text(f"stopping the {name} …", "dim"), (0, 0, 0, 2)))
+        self.show(Text(f"stopping the {name} …", "dim"))
 
     def stopped(self, folder: Path) -> None:
         """Say that everything has ended, and where the traces are."""
-        self.console.print(Padding(Text(f"stopped; logs and tables are in {_near(folder)}", "dim"), (0, 0, 1, 2)))
+        self.show(Text(f"stopped; logs and tables are in {_near(folder)}\n", "dim"))
 
     def claim(self, sentence: str, *, holds: bool) -> None:
         """Show a sentence that was checked, and whether it is true."""
@@ -106,7 +106,9 @@ class Screen:
         grid.add_column(overflow="fold")
         for name, value in lines:
             grid.add_row(name, value)
-        self.console.print(Padding(Panel(grid, title=title, title_align="left", border_style="cyan", expand=False), 1))
+        self.console.print(
+            Padding(Panel(grid, title=title, title_align="left", border_style="cyan", expand=False), 1, expand=False)
+        )
 
     @contextmanager
     def waiting(self, names: Sequence[str]) -> Iterator[Callable[[str, str], None]]:

@@ -77,8 +77,8 @@ def _statement(screen: Screen, spark: SparkSession, statement: str) -> None:
 def _about(sessions: job.Input) -> str:
     return (
         f"{sessions.rows} session logs in eight languages. {sessions.null_rows} are empty and will cost nothing, the "
-        f"others are {sessions.different} different requests. Half of the rows ask the endpoint to keep to the schema; "
-        f"half leave the model free, so that the checks have something to find."
+        f"others are {sessions.different} different requests. One half asks the endpoint to keep to the schema "
+        f"([italic]response_schema=schema[/]), the other leaves the model free, so that the checks have something to find."
     )
 
 
@@ -145,9 +145,9 @@ def _check(screen: Screen, runs: Sequence[Run], folder: Path) -> None:
 
 
 def _show_rows(screen: Screen, run: Run) -> None:
-    screen.say("\n[bold]Five accepted rows[/]")
+    screen.say(f"\n[bold]Five accepted rows[/], from the table {job.ACCEPTED_TABLE}")
     screen.show(report.accepted_table(run.accepted))
-    screen.say("[bold]Five rejected rows[/]")
+    screen.say(f"[bold]Five rejected rows[/], from the table {job.REJECTED_TABLE}")
     screen.show(report.rejected_table(run.rejected))
 
 
