@@ -13,8 +13,11 @@ from typing import Union, get_args, get_origin, get_type_hints
 import pytest
 from jinja2 import nodes
 
+from inferlake.judge import Reason
+from inferlake.result import ErrorCode
 from inferlake_registry.web import assets, charts, rendering, wording
 from inferlake_registry.web.charts import Mark, Probe
+from inferlake_registry.web.pages import reasons
 
 TEMPLATES = Path(rendering.__file__).parent / "templates"
 NOW = datetime(2026, 11, 30, 5, 27, 12, tzinfo=UTC)
@@ -137,3 +140,13 @@ def test_a_cause_in_a_chart_is_escaped() -> None:
 )
 def test_a_meter_shows_a_little_as_something(part: int, whole: int, width: str) -> None:
     assert f'<rect class="fill" width="{width}"' in str(charts.meter(part, whole))
+
+
+@pytest.mark.parametrize("reason", [*Reason, *ErrorCode])
+def test_every_reason_has_a_sentence(reason: str) -> None:
+    assert str(reason) in reasons.MEANINGS
+    assert reasons.meaning_of(str(reason)).endswith(".")
+
+
+def test_a_reason_of_a_newer_client_explains_itself() -> None:
+    assert reasons.meaning_of("too_rude") == "Too rude."

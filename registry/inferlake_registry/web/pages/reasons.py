@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-_MEANINGS: Final = {
+MEANINGS: Final = {
     "no_output": "There is no output to check.",
+    "code_fence": "The JSON is wrapped in a Markdown fence.",
+    "trailing_text": "Something follows the JSON.",
     "not_json": "The output is not JSON.",
-    "invalid_json": "The output is not JSON.",
+    "duplicate_key": "A key of the JSON occurs twice.",
+    "not_finite": "A number of the JSON is NaN or infinite.",
+    "too_deep": "The JSON is nested too deeply.",
+    "validators_disagree": "Two validators judge the output differently.",
     "schema": "The output does not fit the schema.",
     "null_input": "Every input of the row is null, so no call was made.",
     "media": "An image or another file of the row could not be read.",
@@ -29,4 +34,4 @@ _MEANINGS: Final = {
 
 def meaning_of(reason: str) -> str:
     """Return the sentence for a reason; one that a newer client reports is its own explanation."""
-    return _MEANINGS.get(reason, reason.replace("_", " ").capitalize() + ".")
+    return MEANINGS.get(reason, reason.replace("_", " ").capitalize() + ".")
