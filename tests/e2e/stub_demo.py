@@ -1,6 +1,6 @@
 """The demo with a scripted endpoint in the model's place, for what cannot be had from a real one at will.
 
-    python stub_demo.py SCRIPT [options of `inferlake demo`]
+    [STUB_SESSIONS=file] python stub_demo.py SCRIPT [options of `inferlake demo`]
 
 Everything else is real: the registry's process, Spark, the engine, the files. SCRIPT is one of ``SCRIPTS``.
 """
@@ -8,12 +8,14 @@ Everything else is real: the registry's process, Spark, the engine, the files. S
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from inferlake.cli import main
-from inferlake.demo import local_spark, services
+from inferlake.demo import job, local_spark, services
 from inferlake.demo.children import Children
 from inferlake.testing import Answer, Received, Reply, StubEndpoint, chat, error
 
@@ -44,23 +46,30 @@ class Counting(Model):
     """Counts one request too many, as if a row had been paid twice."""
 
     def answer(self, received: Received) -> Answer:
-        if self.requests == 100:
+        if self.requests == 50:
             self.requests += 1
         return super().answer(received)
+
+
+class Slow(Model):
+    """Takes two seconds for every answer."""
+
+    def answer(self, received: Received) -> Answer:
+        answer = super().answer(received)
+        return replace(answer, delay_s=2.0) if isinstance(answer, Reply) and "chat" in received.path else answer
 
 
 class Dying(Model):
-    """Is gone after 300 requests."""
+    """Is gone after its 60th request."""
 
     def answer(self, received: Received) -> Answer:
-        if self.requests == 300:
-            # From the loop's own thread there is no waiting for it to close; the next connection is refused.
+        if self.requests == 60:
+            # In the loop's own thread, where nobody may wait for it; from now on nothing can connect.
             self.endpoint._loop.create_task(self.endpoint._shut())
-            self.requests += 1
         return super().answer(received)
 
 
-SCRIPTS: dict[str, Callable[[], Model]] = {"fair": Model, "counting": Counting, "dying": Dying}
+SCRIPTS: dict[str, Callable[[], Model]] = {"fair": Model, "counting": Counting, "slow": Slow, "dying": Dying}
 
 
 def run(script: str, options: list[str]) -> None:
@@ -80,6 +89,7 @@ def run(script: str, options: list[str]) -> None:
         return services.Services(url, model.endpoint.origin, registry, spark)
 
     services.start = start
+    job.SESSIONS = Path(os.environ.get("STUB_SESSIONS", job.SESSIONS))
     with model.endpoint:
         main(["demo", *options])
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from inferlake.demo import interrupts
 from inferlake.demo.children import Children
-from inferlake.demo.errors import ServiceDied, Unexpected
+from inferlake.demo.errors import ServiceDied, Unexpected, WorkFolder
 from inferlake.demo.screen import Screen
 from inferlake_sql.errors import InferlakeError
 
@@ -92,7 +92,10 @@ def _stay_up(screen: Screen, children: Children) -> int:
 def _new_folder(parent: Path) -> Path:
     """Make and return a folder that no other start uses."""
     folder = parent.absolute() / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}"
-    folder.mkdir(parents=True)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise WorkFolder(parent, error.strerror or str(error)) from error
     return folder
 
 

@@ -2,6 +2,7 @@
 
 InferlakeError
 └── DemoError
+    ├── WorkFolder                    WORK_FOLDER         nothing can be written there
     ├── ServiceFailed                 SERVICE_FAILED      a part ended before it was ready
     ├── ServiceSlow                   SERVICE_SLOW        a part was not ready in time
     ├── ServiceDied                   SERVICE_DIED        a part ended after it was ready
@@ -22,6 +23,17 @@ class DemoError(InferlakeError):
     """The demo cannot go on."""
 
     code = "DEMO_ERROR"
+
+
+class WorkFolder(DemoError):
+    """The folder for tables, database and logs cannot be made."""
+
+    code = "WORK_FOLDER"
+
+    def __init__(self, folder: Path, cause: str) -> None:
+        super().__init__(
+            f"No folder can be made in {folder}: {cause}. Give --work-dir another one.", folder=str(folder)
+        )
 
 
 class ServiceFailed(DemoError):

@@ -40,13 +40,13 @@ class Input:
     different: int
 
 
-def read_sessions(spark: SparkSession, path: Path = SESSIONS) -> Input:
+def read_sessions(spark: SparkSession) -> Input:
     """Read the file and count what a run must cost: one call for each different row that has any input.
 
     Rows with an even number ask for constrained decoding, the others leave the model free, so equal sessions in
     different halves are different requests.
     """
-    raw = spark.read.schema(_COLUMNS).option("mode", "FAILFAST").json(path.as_uri())
+    raw = spark.read.schema(_COLUMNS).option("mode", "FAILFAST").json(SESSIONS.as_uri())
     number = sf.regexp_extract("session_id", r"(\d+)$", 1).cast("int")
     sessions = raw.withColumn("constrained", number % 2 == 0)
     callable_rows = sessions.where("events IS NOT NULL OR media_url IS NOT NULL")
