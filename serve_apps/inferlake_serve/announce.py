@@ -1,21 +1,36 @@
-"""Registers a served model by the statement that a person would type."""
+"""A model that is up registers itself, by the statements that a person would type."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from inferlake_registry.client import Client
 from inferlake_sql.names import quote_part
 from inferlake_sql.render import quote_string
 from inferlake_sql.secret import Secret
 
+CHAT_PATH: Final = "/v1/chat/completions"
 
-def register(registry_url: str, name: str, url: str, token: Secret | None = None) -> str:
-    """Tell a registry where a model is; returns what it did. A model of that name is pointed at the new address."""
-    location = quote_string(f"{url}/v1/chat/completions")
-    kind = "'model.type' = 'chat'"
-    create = f"CREATE MODEL IF NOT EXISTS {quote_part(name)} USING 'ray-serve' LOCATION {location} PROPERTIES ({kind})"
+
+def create_statement(name: str, url: str) -> str:
+    """Return the CREATE MODEL of a model that is served under its own name at ``url``.
+
+    Temperature 0 gives the same label each time, and makes equal requests worth storing.
+    """
+    properties = {"model.type": "chat", "model.name": name, "request.temperature": "0"}
+    listed = ", ".join(f"{quote_string(key)} = {quote_string(value)}" for key, value in properties.items())
+    location = quote_string(url + CHAT_PATH)
+    return f"CREATE MODEL IF NOT EXISTS {quote_part(name)} USING 'ray-serve' LOCATION {location} PROPERTIES ({listed})"
+
+
+def announce(registry_url: str, name: str, url: str, token: Secret | None = None) -> str:
+    """Register the model, or point one of that name to where it is now; return the registry's sentence about it.
+
+    Raises what the registry raises.
+    """
     with Client(registry_url, token) as registry:
-        created = registry.execute(create)
-        if created.rows[0][0] != "unchanged":
-            return str(created.rows[0][3])
-        moved = registry.execute(f"ALTER MODEL {quote_part(name)} SET LOCATION {location}")
-        return str(moved.rows[0][3])
+        done = registry.execute(create_statement(name, url))
+        if done.rows[0][0] == "unchanged":
+            location = quote_string(url + CHAT_PATH)
+            done = registry.execute(f"ALTER MODEL {quote_part(name)} SET LOCATION {location}")
+        return str(done.rows[0][3])

@@ -1,168 +1,161 @@
-"""`inferlake serve`: a model on a Ray cluster of its own."""
+"""`inferlake serve`: a model on this machine, up, looked at and down again."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
-import sys
-import threading
-import time
-from collections.abc import Iterator
-from typing import Any
+from dataclasses import asdict
+from typing import Final
 
 import click
-import httpx
+from rich.console import Console
+from rich.table import Table
 
-from inferlake_serve import records
-from inferlake_serve.errors import NotServing
-from inferlake_serve.model_source import resolve_source
-from inferlake_serve.settings import DEFAULT_NAME, Accelerator, ServeSettings
+from inferlake_serve import running as notes
+from inferlake_serve.announce import CHAT_PATH, announce
+from inferlake_serve.background import start_in_background, stop
+from inferlake_serve.errors import NotServed
+from inferlake_serve.health import ask_health
+from inferlake_serve.installation import check_engine
+from inferlake_serve.model_source import SHIPPED_NAME, check_head_size, find_model
+from inferlake_serve.running import Running, list_running
+from inferlake_serve.settings import Accelerator, ModelSettings
 from inferlake_sql.secret import Secret
 
-_DOWN_S = 60.0
+_TOKEN: Final = "INFERLAKE_REGISTRY_TOKEN"
 
 
 @click.group()
 def serve() -> None:
-    """Serve a model with Ray Serve and vLLM, OpenAI-compatible."""
+    """Serve a model on this machine, with Ray Serve and vLLM."""
 
 
 @serve.command()
-@click.option("--model", default=None, help="Folder or hub id; by default the small model that comes with Inferlake.")
-@click.option("--name", default=DEFAULT_NAME, show_default=True, help="What callers say as `model`.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free port.")
-@click.option("--accelerator", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True)
-@click.option("--context-tokens", default=1024, show_default=True, type=click.IntRange(16), help="Prompt and answer.")
-@click.option("--tensor-parallel", default=1, show_default=True, type=click.IntRange(1))
-@click.option("--pipeline-parallel", default=1, show_default=True, type=click.IntRange(1))
-@click.option("--gpu-type", default=None, help="Ray's name of the card, such as H200.")
-@click.option("--register", "registry_url", default=None, help="Address of a registry to register the model at.")
-@click.option("--json", "as_json", is_flag=True, help="Print the address as one line of JSON.")
+@click.option("--model", default=None, help="A folder or an id of the hub; by default the model that ships.")
+@click.option("--name", default=None, help=f"What callers give as `model`; by default the id or {SHIPPED_NAME}.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=None, type=click.IntRange(0, 65535), help="0 takes any; by default 8000 if it is free.")
+@click.option("--accelerator", type=click.Choice([one.value for one in Accelerator]), default="cpu", show_default=True)
+@click.option("--gpu-type", default=None, help="A Ray accelerator type, e.g. H200; by default any GPU.")
+@click.option("--tensor-parallel", default=1, show_default=True, type=click.IntRange(1), help="Parts of each layer.")
+@click.option("--pipeline-parallel", default=1, show_default=True, type=click.IntRange(1), help="Groups of layers.")
+@click.option("--context-tokens", default=None, type=click.IntRange(1), help="Most of prompt and answer together.")
+@click.option("--register", "registry_url", default=None, metavar="URL", help="Register the model at that registry.")
+@click.option("--foreground", is_flag=True, help="Stay until Ctrl-C instead of leaving the server in the background.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON with the address when the model is up.")
 def up(
     model: str | None,
-    name: str,
-    port: int,
+    name: str | None,
+    host: str,
+    port: int | None,
     accelerator: str,
-    context_tokens: int,
+    gpu_type: str | None,
     tensor_parallel: int,
     pipeline_parallel: int,
-    gpu_type: str | None,
+    context_tokens: int | None,
     registry_url: str | None,
+    foreground: bool,
     as_json: bool,
 ) -> None:
-    """Serve until Ctrl-C; `inferlake serve down` from elsewhere does the same."""
-    kind = Accelerator(accelerator)
-    settings = ServeSettings(
-        name=name,
-        source=resolve_source(model, kind),
-        accelerator=kind,
-        context_tokens=context_tokens,
+    """Serve a model as an OpenAI-compatible endpoint.
+
+    INFERLAKE_REGISTRY_TOKEN is the token for --register.
+    """
+    check_engine()
+    source = find_model(model)
+    if accelerator == Accelerator.CPU:
+        check_head_size(source)
+    settings = ModelSettings(
+        name=name or model or SHIPPED_NAME,
+        source=source,
+        accelerator=Accelerator(accelerator),
+        gpu_type=gpu_type,
         tensor_parallel=tensor_parallel,
         pipeline_parallel=pipeline_parallel,
-        gpu_type=gpu_type,
+        context_tokens=context_tokens,
     )
-    stop = _stop_signal()
-    # Everything that Ray and vLLM print goes to standard error; standard output is for the one line.
-    with _only_stderr() as answer:
-        # Here and not above: Ray takes seconds to import, and --help and wrong options should not wait for it.
-        from inferlake_serve import runtime
-
-        port = runtime.choose_port(port)
-        begun = time.monotonic()
-        try:
-            url = runtime.up(
-                settings, port, lambda text: click.echo(f"[{time.monotonic() - begun:5.1f} s] {text}", err=True)
-            )
-            record = records.write(records.Served(name, url, os.getpid(), settings.source))
-            try:
-                _announce(answer, settings, url, registry_url, as_json)
-                stop.wait()
-            finally:
-                record.unlink(missing_ok=True)
-        finally:
-            click.echo("stopping", err=True)
-            runtime.down()
-
-
-def _stop_signal() -> threading.Event:
-    """Turn Ctrl-C and SIGTERM into an event; before the model is up they end the start."""
-    stop = threading.Event()
-
-    def asked(number: int, _: object) -> None:
-        if stop.is_set():
-            return
-        stop.set()
-        raise SystemExit(0)
-
-    signal.signal(signal.SIGTERM, asked)
-    signal.signal(signal.SIGINT, asked)
-    return stop
-
-
-@contextlib.contextmanager
-def _only_stderr() -> Iterator[Any]:
-    """Point file descriptor 1 at standard error, for child processes too, and give the real one."""
-    sys.stdout.flush()
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as real:
-        os.dup2(2, 1)
-        yield real
-
-
-def _announce(answer: Any, settings: ServeSettings, url: str, registry_url: str | None, as_json: bool) -> None:
-    done = None
-    if registry_url is not None:
-        from inferlake_serve.announce import register
-
-        token = os.environ.get("INFERLAKE_REGISTRY_TOKEN")
-        done = register(registry_url, settings.name, url, Secret(token) if token else None)
-    if as_json:
-        print(json.dumps({"name": settings.name, "url": url, "pid": os.getpid(), "registered": done}), file=answer)
+    if foreground:
+        _stay(settings, host, port, registry_url, as_json)
     else:
-        print(f"{settings.name} at {url}/v1/chat/completions" + (f" (registered: {done})" if done else ""), file=answer)
-    answer.flush()
+        _leave(settings, host, port, registry_url, as_json)
 
 
 @serve.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def status(as_json: bool) -> None:
-    """Show what is served from this account: address, health, requests so far."""
-    found = [_state(served) for served in records.read()]
+    """Show what is served from this machine and how it is."""
+    rows = [(one, ask_health(one.url) if one.url else None) for one in list_running(notes.home())]
     if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False))
-    elif not found:
-        click.echo("Nothing is being served; `inferlake serve up` starts a model.")
-    for state in [] if as_json else found:
-        click.echo(
-            f"{state['name']}  {state['url']}  {state['health']}  {state['requests']} requests  pid {state['pid']}"
-        )
-
-
-def _state(served: records.Served) -> dict[str, Any]:
-    try:
-        with httpx.Client(base_url=served.url, timeout=10, trust_env=False) as http:
-            health = "healthy" if http.get("/health").is_success else "unhealthy"
-            requests = http.get("/v1/requests").json()["requests"]
-    except (httpx.TransportError, ValueError, KeyError):
-        health, requests = "no answer", None
-    return {"name": served.name, "url": served.url, "pid": served.pid, "health": health, "requests": requests}
+        click.echo(json.dumps([{**asdict(one), "health": asdict(health) if health else None} for one, health in rows]))
+        return
+    table = Table("name", "state", "address", "requests", "since", "pid", box=None, header_style="bold cyan")
+    for one, health in rows:
+        state = "starting" if health is None else "healthy" if health.ok else f"unhealthy: {health.cause}"
+        count = "" if health is None or health.requests is None else str(health.requests)
+        table.add_row(one.name, state, one.url or "", count, one.since, str(one.pid))
+    Console().print(table if rows else "Nothing is served.", soft_wrap=True)
 
 
 @serve.command()
-@click.option("--name", default=None, help="Only this model; by default all of this account.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def down(name: str | None, as_json: bool) -> None:
-    """Stop what is served, and wait until it is gone."""
-    found = [served for served in records.read() if name in (None, served.name)]
-    if not found and name is not None:
-        raise NotServing(name)
-    for served in found:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(served.pid, signal.SIGTERM)
-    deadline = time.monotonic() + _DOWN_S
-    pids = {served.pid for served in found}
-    while pids & {served.pid for served in records.read()} and time.monotonic() < deadline:
-        time.sleep(0.2)
-    stopped = [served.name for served in found]
-    click.echo(json.dumps({"stopped": stopped}) if as_json else f"Stopped: {', '.join(stopped) or 'nothing was up'}")
+    """Stop the model served as NAME, or everything that is served from this machine."""
+    served = list_running(notes.home())
+    chosen = [one for one in served if name in (None, one.name)]
+    if name is not None and not chosen:
+        raise NotServed(name, [one.name for one in served])
+    for one in chosen:
+        stop(one)
+        if not as_json:
+            click.echo(f"stopped {one.name} ({one.url or 'while it started'})")
+    if as_json:
+        click.echo(json.dumps({"stopped": [one.name for one in chosen]}))
+    elif not chosen:
+        click.echo("Nothing is served.")
+
+
+def _stay(settings: ModelSettings, host: str, port: int | None, registry_url: str | None, as_json: bool) -> None:
+    from inferlake_serve.server import Up, serve_until_stopped
+
+    def ready(up: Up) -> None:
+        _register(registry_url, settings.name, up.url)
+        click.echo(_line(up.running, up.url, up.seconds) if as_json else _sentence(settings.name, up.url))
+
+    serve_until_stopped(settings, host, port, notes.home(), _progress, ready)
+
+
+def _leave(settings: ModelSettings, host: str, port: int | None, registry_url: str | None, as_json: bool) -> None:
+    arguments = ["--name", settings.name, "--model", settings.source.source, "--host", host]
+    arguments += ["--accelerator", settings.accelerator.value, "--tensor-parallel", str(settings.tensor_parallel)]
+    arguments += ["--pipeline-parallel", str(settings.pipeline_parallel)]
+    arguments += [] if port is None else ["--port", str(port)]
+    arguments += [] if settings.gpu_type is None else ["--gpu-type", settings.gpu_type]
+    arguments += [] if settings.context_tokens is None else ["--context-tokens", str(settings.context_tokens)]
+    arguments += [] if registry_url is None else ["--register", registry_url]
+    line = start_in_background(settings.name, arguments, notes.home(), _progress)
+    if as_json:
+        click.echo(line)
+    else:
+        click.echo(_sentence(settings.name, str(json.loads(line)["url"])))
+        click.echo("It stays up; `inferlake serve down` stops it.")
+
+
+def _register(registry_url: str | None, name: str, url: str) -> None:
+    if registry_url is None:
+        return
+    token = os.environ.get(_TOKEN)
+    _progress(announce(registry_url, name, url, Secret(token) if token else None))
+
+
+def _line(running: Running, url: str, seconds: float) -> str:
+    facts = {"url": url, "chat_url": url + CHAT_PATH, "name": running.name, "model": running.model, "pid": running.pid}
+    return json.dumps({**facts, "seconds": round(seconds, 1)})
+
+
+def _sentence(name: str, url: str) -> str:
+    return f"{name} is served at {url}{CHAT_PATH}"
+
+
+def _progress(text: str) -> None:
+    click.echo(text, err=True)

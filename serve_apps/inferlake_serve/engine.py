@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ray.llm._internal.serve.core.server.llm_server import LLMServer
 from ray.llm._internal.serve.engines.vllm.vllm_engine import VLLMEngine
-from ray.serve.llm.deployment import LLMServer
 from ray.serve.llm.openai_api_models import ChatCompletionRequest, ErrorResponse
 
 from inferlake_serve.qwen import llm_config
@@ -19,13 +19,15 @@ async def start_server(settings: ModelSettings) -> LLMServer:
     """
     config = llm_config(settings)
     single = settings.accelerator is Accelerator.CPU and settings.tensor_parallel == 1
-    server = LLMServer.sync_init(config, engine_cls=OneProcessEngine if single else VLLMEngine)
-    server.engine = server._engine_cls(config)
-    if settings.source.is_local:
+    engine = (OneProcessEngine if single else VLLMEngine)(config)
+    callback = config.get_or_create_callback()
+    if settings.source.is_local and callback is not None:
         # Nothing to fetch: without this Ray starts a worker that imports vLLM only to find the folder.
-        config.get_or_create_callback().ctx.run_init_node = False
-    # The engine, not the server: the server would also start an actor that reports usage.
-    await server.engine.start()
+        callback.ctx.run_init_node = False
+    # The server would start the engine too, and an actor that reports usage.
+    await engine.start()
+    server = LLMServer.sync_init(config, engine_cls=type(engine))
+    server.engine = engine
     await _prove(server, settings.name)
     return server
 

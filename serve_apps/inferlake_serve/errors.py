@@ -33,8 +33,8 @@ class EngineMissing(ServeError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The model engine vLLM is not installed. On a machine without a GPU: pip install 'inferlake[cpu]'; with one: "
-            "pip install 'inferlake[vllm]'."
+            "The model engine vLLM is not installed. On a machine without a GPU: pip install 'inferlake[cpu]'; "
+            "with one: pip install 'inferlake[vllm]'."
         )
 
 
@@ -45,8 +45,8 @@ class EnginesConflict(ServeError):
 
     def __init__(self, installed: Sequence[str]) -> None:
         super().__init__(
-            f"{' and '.join(installed)} are installed together and overwrite each other. Uninstall both and install one: "
-            f"inferlake[cpu] or inferlake[vllm].",
+            f"{' and '.join(installed)} are installed together and overwrite each other. Uninstall both and install "
+            f"one: inferlake[cpu] or inferlake[vllm].",
             installed=list(installed),
         )
 
@@ -59,8 +59,8 @@ class ModelUnavailable(ServeError):
 
     def __init__(self, model: str, cause: str) -> None:
         super().__init__(
-            f"The model {model!r} cannot be had: {cause}. Give a folder with config.json and weights, an id that the hub "
-            f"knows, or leave --model out for the one that ships with Inferlake.",
+            f"The model {model!r} cannot be had: {cause}. Give a folder with config.json and weights, an id that the "
+            f"hub knows, or leave --model out for the one that ships with Inferlake.",
             model=model,
         )
 
@@ -113,7 +113,9 @@ class ServeStopped(ServeError):
 
     def __init__(self, name: str, status: int, said: str, log: str) -> None:
         cause = f": {said}" if said else ""
-        super().__init__(f"The server of {name!r} ended with status {status}{cause}. Its log is {log}.", name=name, log=log)
+        super().__init__(
+            f"The server of {name!r} ended with status {status}{cause}. Its log is {log}.", name=name, log=log
+        )
 
 
 class ServeFailed(ServeError):

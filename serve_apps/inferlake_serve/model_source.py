@@ -28,7 +28,7 @@ _SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A model that can be had. ``source`` is an absolute path or a hub id, ``folder`` where its files lie if they do."""
+    """A model that can be had. ``source`` is an absolute path or a hub id, ``folder`` where its files lie, if here."""
 
     source: str
     folder: Path | None

@@ -46,7 +46,7 @@ def engine_arguments(settings: ModelSettings) -> dict[str, Any]:
         "pipeline_parallel_size": settings.pipeline_parallel,
         "structured_outputs_config": _JSON,
     }
-    context = settings.context
+    context = settings.context_tokens
     match settings.accelerator:
         case Accelerator.GPU:
             pass

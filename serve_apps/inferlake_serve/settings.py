@@ -30,7 +30,9 @@ class ModelSettings:
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
     replicas: int = 1
-    context: int | None = None  # tokens of prompt and answer together; None is what the model and the machine allow
+    context_tokens: int | None = (
+        None  # tokens of prompt and answer together; None is what the model and the machine allow
+    )
 
     @property
     def is_small(self) -> bool:

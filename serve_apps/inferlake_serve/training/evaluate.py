@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 import torch
-from transformers import AutoTokenizer, PreTrainedTokenizerFast, Qwen3ForCausalLM
+from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 from inferlake_serve.model_source import SHIPPED_MODEL
 from inferlake_serve.training.generator import Example, examples
@@ -56,7 +56,8 @@ def judge(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, asked: Se
         part = asked[start : start + _BATCH]
         inputs = tokenizer([prompt(example, tokenizer) for example in part], return_tensors="pt", padding=True)
         with torch.inference_mode():
-            output = model.generate(
+            generate: Any = model.generate  # type: ignore[attr-defined,unused-ignore] # pyright: ignore[reportAttributeAccessIssue]
+            output = generate(
                 input_ids=inputs["input_ids"],
                 attention_mask=inputs["attention_mask"],
                 max_new_tokens=_MOST_NEW_TOKENS,
@@ -93,11 +94,14 @@ def _share(judged: Sequence[Judged], counts: Callable[[Judged], bool]) -> float:
 
 def show(title: str, result: Score) -> str:
     """Return the score as a few lines for people."""
-    named = lambda shares: "  ".join(f"{name} {share:.1%}" for name, share in shares.items())  # noqa: E731
     return (
         f"{title}: {result.accuracy:.1%} of {result.examples} right, {result.valid_json:.1%} valid JSON\n"
-        f"  by language: {named(result.by_language)}\n  by label: {named(result.by_label)}"
+        f"  by language: {_listed(result.by_language)}\n  by label: {_listed(result.by_label)}"
     )
+
+
+def _listed(shares: dict[str, float]) -> str:
+    return "  ".join(f"{name} {share:.1%}" for name, share in shares.items())
 
 
 @click.command()
@@ -106,14 +110,12 @@ def show(title: str, result: Score) -> str:
 @click.option("--mistakes", is_flag=True, help="Print what was judged wrongly.")
 def main(model: Path, as_json: bool, mistakes: bool) -> None:
     """Measure a model on held-out sentences, and on generated sessions that it was not trained on."""
-    loaded = Qwen3ForCausalLM.from_pretrained(model, dtype=torch.float32).eval()
-    tokenizer = AutoTokenizer.from_pretrained(model)
+    loaded = Qwen3ForCausalLM.from_pretrained(model, dtype=torch.float32)
+    tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(model)
     heldout = judge(loaded, tokenizer, list(heldout_examples()))
     generated = judge(loaded, tokenizer, list(itertools.islice(examples(seed=1_000_003), 600)))
     results = {"held-out sentences": score(heldout), "generated sessions": score(generated)}
     if as_json:
-        from dataclasses import asdict
-
         click.echo(json.dumps({name: asdict(result) for name, result in results.items()}, ensure_ascii=False))
         return
     for name, result in results.items():

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Label(StrEnum):
-    """What a session is. Abnormal wins over pending: a failed payment that somebody reviews is still a failed payment."""
+    """What a session is. Abnormal wins over pending: a failed payment that somebody reviews still failed."""
 
     NORMAL = "normal"  # an ordinary session, also one whose open question was settled
     ABNORMAL = "abnormal"  # something failed, broke or looks fraudulent, or the user met an error

@@ -1,8 +1,8 @@
 """What people and programs say in a session, by language and by what it means for the label.
 
-A file has four sections. ``= thing`` lists what can fail, wait or succeed, each line with a grammatical gender (m or f)
-before it. The other three are named after the labels; a line there is a whole sentence, or a pattern in which ``{s}`` is
-a thing and ``{he|she}`` picks the form that agrees with its gender.
+A file has four sections. ``= thing`` lists what can fail, wait or succeed, each line with a grammatical gender (m or
+f) before it. The other three are named after the labels; a line there is a whole sentence, or a pattern in which
+``{s}`` is a thing and ``{he|she}`` picks the form that agrees with its gender.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read_sections(path: str) -> Mapping[str, tuple[str, ...]]:
     """Return the lines below each ``= name`` of a file beside this module."""
     sections: dict[str, list[str]] = {}
     current: list[str] = []
-    for line in files(__package__).joinpath(path).read_text(encoding="utf-8").splitlines():
+    for line in files("inferlake_serve.training").joinpath(path).read_text(encoding="utf-8").splitlines():
         if line.startswith("= "):
             current = sections.setdefault(line[2:].strip(), [])
         elif line.strip():

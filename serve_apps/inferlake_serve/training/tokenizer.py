@@ -1,4 +1,4 @@
-"""The model's tokenizer: byte-level BPE, so that no text of any language is unknown, with every digit a token of its own."""
+"""The model's tokenizer: byte-level BPE, so that no text of any language is unknown, each digit a token of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from transformers import PreTrainedTokenizerFast
 END_OF_TEXT: Final = "<|endoftext|>"
 TURN_START: Final = "<|im_start|>"
 TURN_END: Final = "<|im_end|>"
+# Their numbers: special tokens come first, in the order in which they are given.
+END_OF_TEXT_ID: Final = 0
+TURN_END_ID: Final = 2
 
 # ChatML. No system message is put in where the caller sends none: the model learned both.
 CHAT_TEMPLATE: Final = (
@@ -20,7 +23,7 @@ CHAT_TEMPLATE: Final = (
     "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}"
 )
 
-# Letters with their combining marks stay together (the usual pattern cuts Hindi at each vowel sign), digits stand alone.
+# Letters and their combining marks stay together (the usual pattern cuts Hindi at each vowel sign), digits are alone.
 _WORDS: Final = Regex(r" ?[\p{L}\p{M}]+| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+")
 
 
@@ -39,7 +42,7 @@ def train_tokenizer(texts: Iterable[str], size: int) -> PreTrainedTokenizerFast:
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
         eos_token=TURN_END,
         pad_token=END_OF_TEXT,

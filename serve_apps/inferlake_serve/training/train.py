@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 import time
@@ -19,7 +20,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from inferlake_serve.training.generator import MOST_EVENTS, Example, examples
 from inferlake_serve.training.labels import answer
-from inferlake_serve.training.tokenizer import train_tokenizer
+from inferlake_serve.training.tokenizer import END_OF_TEXT_ID, TURN_END, TURN_END_ID, train_tokenizer
 
 CONTEXT: Final = 1024
 VOCABULARY: Final = 2048
@@ -52,8 +53,8 @@ def config(tokenizer: PreTrainedTokenizerFast) -> Qwen3Config:
         head_dim=32,
         max_position_embeddings=CONTEXT,
         tie_word_embeddings=True,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=TURN_END_ID,
+        pad_token_id=END_OF_TEXT_ID,
         bos_token_id=None,
     )
 
@@ -82,7 +83,7 @@ def batches(source: Iterator[Example], tokenizer: PreTrainedTokenizerFast, seed:
     while True:
         pool = list(itertools.islice(source, _POOL))
         asked = tokenizer([prompt(example, tokenizer) for example in pool])["input_ids"]
-        told = tokenizer([answer(example.label) + tokenizer.eos_token for example in pool])["input_ids"]
+        told = tokenizer([answer(example.label) + TURN_END for example in pool])["input_ids"]
         rows = sorted(zip(asked, told, strict=True), key=lambda row: len(row[0]))
         rows = [row for row in rows if len(row[0]) + len(row[1]) <= CONTEXT]
         cut: list[Sequence[tuple[list[int], list[int]]]] = []
@@ -96,12 +97,12 @@ def batches(source: Iterator[Example], tokenizer: PreTrainedTokenizerFast, seed:
             start = end
         random.shuffle(cut)
         for part in cut:
-            yield _padded(part, tokenizer.pad_token_id)
+            yield _padded(part)
 
 
-def _padded(rows: Sequence[tuple[list[int], list[int]]], pad: int) -> Batch:
+def _padded(rows: Sequence[tuple[list[int], list[int]]]) -> Batch:
     longest = max(len(asked) + len(told) for asked, told in rows)
-    ids = torch.full((len(rows), longest), pad)
+    ids = torch.full((len(rows), longest), END_OF_TEXT_ID)
     targets = torch.full((len(rows), longest), -100)
     for number, (asked, told) in enumerate(rows):
         end = len(asked) + len(told)
@@ -110,10 +111,10 @@ def _padded(rows: Sequence[tuple[list[int], list[int]]], pad: int) -> Batch:
     return Batch(ids, targets)
 
 
-def loss_of(model: Qwen3ForCausalLM, batch: Batch, pad: int) -> Tensor:
+def loss_of(model: Qwen3ForCausalLM, batch: Batch) -> Tensor:
     """Return the mean cross entropy of the answers' tokens; padding stands right of all that attention may see."""
     hidden_tokens = (torch.rand(batch.ids.shape) < _FORGOTTEN) & (batch.targets == -100)
-    ids = batch.ids.masked_fill(hidden_tokens, pad)
+    ids = batch.ids.masked_fill(hidden_tokens, END_OF_TEXT_ID)
     states = model.model(input_ids=ids[:, :-1]).last_hidden_state
     targets = batch.targets[:, 1:]
     answered = targets != -100
@@ -124,9 +125,7 @@ def train(tokenizer: PreTrainedTokenizerFast, seconds: float, seed: int) -> tupl
     """Train for about ``seconds`` and return the averaged weights with the number of steps."""
     torch.manual_seed(seed)
     model = Qwen3ForCausalLM(config(tokenizer))
-    average = torch.optim.swa_utils.AveragedModel(
-        model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(_AVERAGED), use_buffers=False
-    )
+    average = copy.deepcopy(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=_PEAK_RATE, betas=(0.9, 0.98), weight_decay=0.1)
     begun = time.monotonic()
     shown = begun
@@ -137,25 +136,31 @@ def train(tokenizer: PreTrainedTokenizerFast, seconds: float, seed: int) -> tupl
     for step, batch in enumerate(batches(course(seed, progress), tokenizer, seed), 1):
         done = progress()
         if done >= 1:
-            return average.module, step - 1
+            return average, step - 1
         for group in optimizer.param_groups:
             group["lr"] = _PEAK_RATE * min(1.0, done / _WARM_UP, 0.5 * (1 + math.cos(math.pi * done)) + 0.01)
-        loss = loss_of(model, batch, tokenizer.pad_token_id)
-        loss.backward()
+        loss = loss_of(model, batch)
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        average.update_parameters(model)
+        _pull(average, model)
         if time.monotonic() - shown > 15:
             shown = time.monotonic()
             click.echo(f"{done:4.0%}  step {step:5d}  loss {loss.item():.4f}", err=True)
     raise AssertionError("the generator of examples ended")
 
 
+@torch.no_grad()
+def _pull(average: Qwen3ForCausalLM, model: Qwen3ForCausalLM) -> None:
+    for kept, new in zip(average.parameters(), model.parameters(), strict=True):
+        kept.lerp_(new, 1 - _AVERAGED)
+
+
 def save(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
-    """Write weights as float16 (8 bits of exponent are not needed at this size, the bits of fraction are) and tokenizer."""
+    """Write tokenizer and weights, these as float16: the exponents are small, and the fraction counts."""
     out.mkdir(parents=True, exist_ok=True)
-    model.to(torch.float16).save_pretrained(out)
+    model.half().save_pretrained(out)  # type: ignore[no-untyped-call]
     tokenizer.save_pretrained(out)
 
 
