@@ -47,7 +47,7 @@ def few(tmp_path: Path) -> str:
 
 def test_it_stays_up_until_ctrl_c_and_leaves_nothing(begin: Start, few: str) -> None:
     demo = begin(stub("fair"), STUB_SESSIONS=few)
-    demo.wait_for("The services are up.", 120)
+    demo.wait_for("The services are up.", 200)
     url = re.findall(r"http://127\.0\.0\.1:\d+", demo.said)[0]
     assert httpx.get(f"{url}/rejected", trust_env=False).status_code == 200
     assert httpx.get(f"{url}/models/llm_intent_classifier", trust_env=False).status_code == 200
