@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -93,18 +94,24 @@ def build_router(read: Read, clock: Clock, token: Secret | None = None) -> APIRo
     return router
 
 
-def _draw(renderer: Renderer, request: Request, view: Page) -> HTMLResponse:
-    """Draw the whole page, or for a refresh only what it replaces."""
+def _draw(renderer: Renderer, request: Request, view: Page) -> Response:
+    """Draw the whole page, or for a refresh only what it replaces; packed, since fifty rows repeat themselves."""
     refresh = request.headers.get("hx-request") == "true"
-    return HTMLResponse(renderer.live(view) if refresh else renderer.page(view))
+    html = (renderer.live(view) if refresh else renderer.page(view)).encode()
+    if not _takes_packed(request):
+        return HTMLResponse(html)
+    return HTMLResponse(gzip.compress(html, compresslevel=5, mtime=0), headers={"content-encoding": "gzip"})
 
 
 def _send(request: Request, asset: Asset) -> Response:
-    packed = "gzip" in request.headers.get("accept-encoding", "")
     headers = {"cache-control": _KEPT, "vary": "accept-encoding"}
-    if packed:
-        headers["content-encoding"] = "gzip"
-    return Response(asset.packed if packed else asset.body, media_type=asset.media_type, headers=headers)
+    if not _takes_packed(request):
+        return Response(asset.body, media_type=asset.media_type, headers=headers)
+    return Response(asset.packed, media_type=asset.media_type, headers={**headers, "content-encoding": "gzip"})
+
+
+def _takes_packed(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
 
 
 def _page_route(renderer: Renderer, clock: Clock, token: Secret | None) -> type[APIRoute]:
