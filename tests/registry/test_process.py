@@ -90,9 +90,13 @@ def test_a_port_in_use_names_the_option(
     assert "Traceback" not in done.stderr
 
 
-def test_a_database_that_cannot_be_used(tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.mark.parametrize(
+    "address",
+    ["nonsense://u:canary-password@h/d", "no address", "sqlite:////proc/canary/r.db", "sqlite:////dev/null/r.db"],
+)
+def test_a_database_that_cannot_be_used(address: str) -> None:
     done = subprocess.run(
-        [*SERVE, "--port", "0", "--database", "nonsense://canary-password@h/d"],
+        [*SERVE, "--port", "0", "--database", address],
         capture_output=True,
         text=True,
         timeout=30,

@@ -16,7 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from inferlake_registry.api import models, problems, rejected, runs, statements
 from inferlake_registry.api.metrics import render
 from inferlake_registry.api.state import State, clock
-from inferlake_registry.contract.problems import Unauthorised
+from inferlake_registry.contract.problems import BadSetting, Unauthorised
+from inferlake_registry.services.properties import some_secret
 from inferlake_registry.services.schedule import Prober
 from inferlake_registry.settings import Settings
 from inferlake_registry.store.database import open_database
@@ -25,7 +26,7 @@ from inferlake_registry.store.secrets import key_ring_from
 
 def build_app(settings: Settings, pages: Callable[[State], APIRouter]) -> FastAPI:
     """Open the database and return the application, with the routes that ``pages`` makes. Raises BadSetting."""
-    state = State(open_database(settings.database), key_ring_from(settings.secret_key, settings.key_file), settings)
+    state = _open(settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -44,6 +45,19 @@ def build_app(settings: Settings, pages: Callable[[State], APIRouter]) -> FastAP
     for build in (statements.build_router, models.build_router, runs.build_router, rejected.build_router, pages):
         app.include_router(build(state))
     return app
+
+
+def _open(settings: Settings) -> State:
+    """Open the database and the keys of its secrets, and see that the one fits the other. Raises BadSetting."""
+    database = open_database(settings.database)
+    if settings.secret_key is None and settings.key_file is None and not settings.database.endswith(":memory:"):
+        raise BadSetting("INFERLAKE_SECRET_KEY", "must be set for a database that is no local SQLite file")
+    with database.read() as session:
+        encrypted = some_secret(session)
+    ring = key_ring_from(settings.secret_key, settings.key_file, may_make=encrypted is None)
+    if encrypted is not None:
+        ring.decrypt(encrypted)
+    return State(database, ring, settings)
 
 
 def _require_token(app: FastAPI, settings: Settings) -> None:

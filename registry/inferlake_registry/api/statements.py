@@ -37,7 +37,7 @@ def build_router(state: State) -> APIRouter:
             result = try_model(state.database, state.ring, statement)
         else:
             if isinstance(statement, CreateModel) and wants_probe(statement) and not dry_run:
-                probe_definition(statement)
+                probe_definition(state.ring, statement)
             result = execute(state.database, state.ring, statement, actor=actor, now=clock(), dry_run=dry_run)
         return JSONResponse(encode(result))
 

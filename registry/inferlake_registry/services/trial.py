@@ -12,7 +12,7 @@ from inferlake_registry.probe.http import Answer
 from inferlake_registry.services.create import with_type
 from inferlake_registry.services.models import active_version, get, get_version
 from inferlake_registry.services.probing import Target, ask_model, probe, probe_settings, target_of
-from inferlake_registry.services.properties import follow
+from inferlake_registry.services.references import follow
 from inferlake_registry.services.snapshot import endpoint_of, make_endpoint, make_headers, make_settings
 from inferlake_registry.store.database import Database
 from inferlake_registry.store.secrets import KeyRing
@@ -92,18 +92,20 @@ def wants_probe(statement: CreateModel) -> bool:
     return any(item.key == "probe.on.create" and item.value is True for item in statement.properties)
 
 
-def probe_definition(statement: CreateModel) -> None:
+def probe_definition(ring: KeyRing, statement: CreateModel) -> None:
     """Probe an endpoint that is not registered yet. Raises EndpointFailed, SecretUnavailable."""
     name = statement.name
     properties = with_type(statement.location, statement.properties)
     texts = {
         item.key: show_value(item.value) for item in properties if not isinstance(item.value, (Secret, SecretReference))
     }
-    secrets = {
-        item.key: follow(item.value, name.display, item.key) if isinstance(item.value, SecretReference) else item.value
-        for item in properties
-        if isinstance(item.value, (Secret, SecretReference))
-    }
+    secrets: dict[str, Secret] = {}
+    for item in properties:
+        match item.value:
+            case Secret():
+                secrets[item.key] = item.value
+            case SecretReference():
+                secrets[item.key] = follow(item.value, ring, name.display, item.key)
     secrets |= {key: Secret(text) for key, text in texts.items() if key.startswith("header.")}
     endpoint = make_endpoint(statement.version or "1", statement.location.url, name.last, texts)
     target = Target(endpoint, make_settings(texts), make_headers(secrets), probe_settings(texts))

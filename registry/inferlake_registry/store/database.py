@@ -11,7 +11,7 @@ from typing import Any, Final
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.orm import Session
 
 from inferlake_registry.contract.problems import BadSetting
@@ -47,17 +47,22 @@ class Database:
 
 
 def open_database(url: str) -> Database:
-    """Connect, and create or upgrade the tables. Raises BadSetting for an address that SQLAlchemy does not know."""
+    """Connect, and create or upgrade the tables. Raises BadSetting for a database that cannot be used."""
     try:
         parsed = make_url(url)
         engine = create_engine(parsed, **_options(parsed.get_backend_name()))
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise BadSetting("--database", f"is no database address that can be used ({type(error).__name__})") from None
-    if parsed.get_backend_name() == "sqlite":
-        if parsed.database and parsed.database != ":memory:":
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-        _prepare_sqlite(engine)
-    upgrade(engine)
+    try:
+        if parsed.get_backend_name() == "sqlite":
+            if parsed.database and parsed.database != ":memory:":
+                Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+            _prepare_sqlite(engine)
+        upgrade(engine)
+    except (OSError, DBAPIError) as error:
+        # A driver's message may repeat the address, and that may hold a password.
+        cause = error.strerror if isinstance(error, OSError) else type(error.orig).__name__
+        raise BadSetting("--database", f"names a database that cannot be opened ({cause})") from None
     return Database(engine)
 
 

@@ -7,6 +7,7 @@ key can be replaced without losing what an older one wrote.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +22,11 @@ SETTING: Final = "INFERLAKE_SECRET_KEY"
 class KeyRing:
     """Encrypts and decrypts; it never shows a key."""
 
-    def __init__(self, keys: tuple[Secret, ...]) -> None:
-        """``keys`` are Fernet keys, the newest first. Raises BadSetting."""
+    def __init__(self, keys: tuple[Secret, ...], file: Path | None = None) -> None:
+        """``keys`` are Fernet keys, the newest first, ``file`` is where they lie. Raises BadSetting."""
+        self.file = file
+        if not keys:
+            raise BadSetting(SETTING, "holds no key")
         try:
             self._fernet = MultiFernet([Fernet(key.reveal()) for key in keys])
         except ValueError:
@@ -44,21 +48,31 @@ class KeyRing:
             raise BadSetting(SETTING, "does not hold the key that the stored secrets were encrypted with") from None
 
 
-def key_ring_from(text: Secret | None, file: Path | None) -> KeyRing:
-    """Make the ring from the setting, else from a key file that is made on first use, readable for its owner only."""
+def key_ring_from(text: Secret | None, file: Path | None, *, may_make: bool = True) -> KeyRing:
+    """Make the ring from the setting, else from a key file that is made on first use, readable for its owner only.
+
+    Raises BadSetting for unusable keys, and for a missing file unless ``may_make``. Without either the ring is good for
+    this process alone.
+    """
     if text is not None:
         return KeyRing(tuple(Secret(part.strip()) for part in text.reveal().split(",") if part.strip()))
     if file is None:
         return KeyRing((Secret(Fernet.generate_key().decode()),))
-    return KeyRing((_read_or_make(file),))
+    if not file.exists():
+        if not may_make:
+            raise BadSetting(str(file), f"is missing, and secrets are encrypted with it: put it back, or set {SETTING}")
+        _make(file)
+    return KeyRing((Secret(file.read_text().strip()),), file)
 
 
-def _read_or_make(file: Path) -> Secret:
+def _make(file: Path) -> None:
+    """Write a new key; of two processes that begin at once one wins, and nobody reads half a key."""
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return Secret(file.read_text().strip())
-    key = Fernet.generate_key()
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(key)
-    return Secret(key.decode())
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(Fernet.generate_key())
+        with suppress(FileExistsError):
+            os.link(draft, file)
+    finally:
+        draft.unlink()
