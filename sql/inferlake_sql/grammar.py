@@ -58,7 +58,9 @@ class Recognition:
 
 
 # One part or several of a name; a lone word that could begin something of Spark's own is excluded where it matters.
-_NAME: Final = r"(?:\w+|`)(?: \. (?:\w+|`))* "
+# Double quotes are names too where the session says so; one doubled inside shows as two.
+_PART: Final = r"""(?:\w+|`|"(?: ")*)"""
+_NAME: Final = rf"{_PART}(?: \. {_PART})* "
 
 FORMS: Final[tuple[Form, ...]] = (
     Form(
@@ -84,7 +86,7 @@ FORMS: Final[tuple[Form, ...]] = (
     Form(Kind.SHOW_PROPERTIES, r"SHOW MODEL PROPERTIES ", "SHOW MODEL PROPERTIES name [('key')]"),
     Form(Kind.SHOW_OTHER, r"SHOW MODEL ", "SHOW MODEL HEALTH | PROPERTIES | VERSIONS …"),
     # Delta reads DESCRIBE HISTORY model [LIMIT n] as a table's history, so a name has to follow.
-    Form(Kind.HISTORY, r"(?:DESCRIBE|DESC) HISTORY MODEL (?!LIMIT \d)(?=\w|`)", "DESCRIBE HISTORY MODEL name"),
+    Form(Kind.HISTORY, rf"(?:DESCRIBE|DESC) HISTORY MODEL (?!LIMIT \d){_PART}", "DESCRIBE HISTORY MODEL name"),
     # Spark reads these as a column of a table called model.
     Form(
         Kind.DESCRIBE,
@@ -95,7 +97,7 @@ FORMS: Final[tuple[Form, ...]] = (
     # These begin something that Spark itself understands about such a table.
     Form(
         Kind.DESCRIBE,
-        rf"(?:DESCRIBE|DESC) (?:EXTENDED |FORMATTED )?MODEL (?!PARTITION \(|AS JSON|{_NAME}AS JSON)(?=\w|`)",
+        rf"(?:DESCRIBE|DESC) (?:EXTENDED |FORMATTED )?MODEL (?!PARTITION \(|AS JSON|{_NAME}AS JSON){_PART}",
         "DESCRIBE MODEL [EXTENDED] name [VERSION 'v']",
     ),
     Form(Kind.TEST, r"TEST MODEL ", "TEST MODEL name [VERSION 'v'] [WITH 'text']"),

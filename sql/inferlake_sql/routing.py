@@ -47,7 +47,8 @@ def _is_routing(text: str, window: list[Lexeme]) -> bool:
     validate, column, against, schema = window
     if _word(text, validate) != "VALIDATE" or _word(text, against) != "AGAINST":
         return False
-    named = column.shape is Shape.QUOTED or (column.shape is Shape.WORD and _word(text, column) not in _CONNECTING)
+    word = _word(text, column)
+    named = text[column.start] in '`"' or (word != "" and word not in _CONNECTING)
     return named and (schema.shape is Shape.STRING or text[schema.start] in ":?")
 
 

@@ -33,7 +33,11 @@ from inferlake_sql.grammar import FORMS, Kind, is_model_statement, recognise
         ("REVOKE ALL PRIVILEGES ON MODEL m FROM p", Kind.REVOKE),
         ("CREATE TABLE t AS SELECT a FROM b VALIDATE a AGAINST 'x'", Kind.ROUTE),
         ("CREATE TABLE t AS SELECT a FROM b VALIDATE `a` AGAINST :s REJECTED INTO r", Kind.ROUTE),
-        ("\ufeff".lstrip("\ufeff") + "  /* x */\n-- y\nALTER/**/MODEL m", Kind.ALTER),
+        ("CREATE TABLE t AS SELECT a FROM b VALIDATE `a``b` AGAINST 'x''y' REJECTED INTO r", Kind.ROUTE),
+        ("CREATE TABLE t AS SELECT a FROM b VALIDATE ```` AGAINST ? REJECTED INTO r", Kind.ROUTE),
+        ('CREATE TABLE t AS SELECT a FROM b VALIDATE "a" AGAINST ? REJECTED INTO r', Kind.ROUTE),
+        ('DESCRIBE HISTORY MODEL "m"', Kind.HISTORY),
+        ("  /* x */\n-- y\nALTER/**/MODEL m", Kind.ALTER),
     ],
 )
 def test_leading_words_decide(text: str, kind: Kind) -> None:
@@ -49,6 +53,9 @@ def test_leading_words_decide(text: str, kind: Kind) -> None:
         "desc model x;",
         "DESCRIBE MODEL a.b",
         "DESCRIBE MODEL `x y`",
+        "DESCRIBE MODEL `x``y`",
+        'DESCRIBE MODEL "x"',
+        'DESCRIBE MODEL "x""y".z',
         "DESCRIBE EXTENDED MODEL x",
         "DESC FORMATTED MODEL x",
         "DESCRIBE MODEL extended",
