@@ -19,7 +19,10 @@ HEAVY = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "jinja2", "cryptography"
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)], cwd=ROOT, check=True, capture_output=True
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
     )
     (path,) = out.glob("*.whl")
     return path
@@ -54,7 +57,11 @@ import inferlake.worker.runner, inferlake.call, inferlake.result, inferlake_regi
 print(inferlake.worker.runner.__file__)
 """
     done = subprocess.run(
-        [sys.executable, "-I", "-c", program], capture_output=True, text=True, cwd=tmp_path, env={"PATH": os.environ["PATH"]}
+        [sys.executable, "-I", "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"]},
     )
     assert done.returncode == 0, done.stderr
     assert str(archive) in done.stdout
