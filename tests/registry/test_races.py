@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 from registry_fixtures import RegistryProcess, StartRegistry
@@ -19,23 +19,24 @@ from inferlake_sql.errors import InferlakeError
 
 def at_once(registry: RegistryProcess, *statements: str) -> list[StatementResult | InferlakeError]:
     """Send statements while the database is locked for writing, so that all of them see the same state, then let go."""
-
-    def send(text: str) -> StatementResult:
-        with registry.client() as client:
-            return client.execute(text)
-
-    with ThreadPoolExecutor(len(statements)) as pool, closing(sqlite3.connect(registry.database)) as lock:
+    with ExitStack() as stack:
+        clients = [stack.enter_context(registry.client()) for _ in statements]
+        for client in clients:
+            client.execute("SHOW MODELS LIKE 'nothing'")  # so that it is connected
+        pool = stack.enter_context(ThreadPoolExecutor(len(statements)))
+        lock = stack.enter_context(closing(sqlite3.connect(registry.database)))
         lock.execute("BEGIN IMMEDIATE")
-        sent: list[Future[StatementResult]] = [pool.submit(send, text) for text in statements]
-        time.sleep(0.5)  # all of them have looked and wait for the lock
+        sent = [pool.submit(client.execute, text) for client, text in zip(clients, statements, strict=True)]
+        time.sleep(1.0)  # all of them have looked and wait for the lock
         assert not any(future.done() for future in sent)
         lock.rollback()
-        answers: list[StatementResult | InferlakeError] = []
-        for future in sent:
-            error = future.exception(timeout=20)
-            assert error is None or isinstance(error, InferlakeError)
-            answers.append(future.result() if error is None else error)
-    return answers
+        return [_answer(future) for future in sent]
+
+
+def _answer(future: Future[StatementResult]) -> StatementResult | InferlakeError:
+    error = future.exception(timeout=20)
+    assert error is None or isinstance(error, InferlakeError)
+    return future.result() if error is None else error
 
 
 def codes(answers: list[StatementResult | InferlakeError]) -> list[str]:

@@ -155,6 +155,18 @@ def test_like_copies_the_active_version_without_its_secret(sql: Sql) -> None:
     assert "api.key" in notices
 
 
+def test_or_replace_like_adds_a_version(sql: Sql) -> None:
+    sql.create("'request.seed'=1, 'qps.limit'=5")
+    sql(f"CREATE MODEL {{m}}_to LOCATION '{LOCATION}' PROPERTIES ('request.seed'=2, 'timeout.ms'=9)")
+    assert sql.code("CREATE MODEL {m}_to LIKE {m}") == "MODEL_ALREADY_EXISTS"
+    assert sql.action("CREATE MODEL IF NOT EXISTS {m}_to LIKE {m}") == "unchanged"
+    assert sql("CREATE OR REPLACE MODEL {m}_to LIKE {m}")[:3] == ("replaced", f"{sql.name}_to", "2")
+    snapshot = sql.client.resolve(f"{sql.name}_to")
+    assert (snapshot.arms[0].endpoint.request, snapshot.settings.qps_limit) == ({"seed": 1}, 5)
+    assert snapshot.settings.timeout_ms == 30_000
+    assert sql.client.resolve(f"{sql.name}_to:1").arms[0].endpoint.request == {"seed": 2}
+
+
 def test_input_and_output_are_kept(sql: Sql) -> None:
     sql(f"CREATE MODEL {{m}} INPUT (text STRING, n INT) OUTPUT (label STRING) LOCATION '{LOCATION}'")
     described = sql.described()
@@ -499,6 +511,30 @@ def test_every_property_reaches_its_caller(sql: Sql) -> None:
     assert (settings.retry_attempts, settings.qps_limit, settings.concurrency_limit) == (2, 1.5, 7)
     assert (settings.concurrency_per_worker, settings.price_input, settings.price_output) == (3, 0.5, 2.0)
     assert (settings.allow_insecure, settings.tls_ca) == (True, "/ca.pem")
+
+
+def test_a_key_stays_with_the_host_it_was_given_for(sql: Sql) -> None:
+    sql.create("'api.key'='canary-host', 'header.x-api-key'='canary-second', 'header.user-agent'='me'")
+    assert sql.notices("ALTER MODEL {m} SET LOCATION 'http://127.0.0.1:10/v1/chat/completions'") == ""
+    assert sql.client.resolve(sql.name).has_secrets
+    notices = sql.notices("ALTER MODEL {m} SET LOCATION 'http://other/v1/chat/completions'")
+    assert "api.key" in notices
+    assert "header.x-api-key" in notices
+    rows = {row["key"]: row["value"] for row in sql.table("SHOW MODEL PROPERTIES {m}") if row["source"] == "set"}
+    assert "api.key" not in rows
+    assert rows["header.user-agent"] == "me"
+    given = "ALTER MODEL {m} SET LOCATION 'http://third/v1/chat/completions' PROPERTIES ('api.key'='canary-again')"
+    assert "Forgotten" not in sql.notices(given)
+    assert sql.described()["api.key"] == "******"
+
+
+@pytest.mark.parametrize("key", ["request.api_key", "request.auth_token"])
+def test_a_secret_in_the_body_is_refused_since_nothing_would_carry_it(sql: Sql, key: str) -> None:
+    sql.create()
+    error = sql.fails(f"ALTER MODEL {{m}} SET PROPERTIES ('{key}'='canary-member')")
+    assert error.code == "INVALID_VALUE"
+    assert "header" in error.message
+    assert "canary" not in str(error)
 
 
 # --- names, aliases, the switch

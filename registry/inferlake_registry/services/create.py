@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 from sqlalchemy import select
 
@@ -30,7 +30,7 @@ from inferlake_registry.services.versions import (
     describe_content,
 )
 from inferlake_registry.services.work import Work, outcome, record
-from inferlake_registry.store.schema import Model, ModelProperty, Version
+from inferlake_registry.store.schema import Model, ModelProperty, Version, VersionProperty
 from inferlake_sql.errors import JsonValue, NotSupported, RequiredProperty
 from inferlake_sql.location import Location, type_of_path
 from inferlake_sql.names import ModelName
@@ -65,6 +65,8 @@ def create(work: Work, statement: CreateModel) -> StatementResult:
             return _kept(work, existing, statement)
         case IfPresent.REPLACE:
             return _replaced(work, existing, statement, notices)
+        case _:
+            assert_never(statement.if_present)
 
 
 def with_type(location: Location, properties: tuple[Property, ...]) -> tuple[Property, ...]:
@@ -182,13 +184,22 @@ def create_like(work: Work, statement: CreateModelLike) -> StatementResult:
     _refuse_temporary(statement.temporary)
     source = get(work.session, statement.source)
     existing = find(work.session, statement.name)
-    if existing is not None:
-        if statement.if_present is IfPresent.KEEP:
+    if existing is None:
+        return _copied(work, statement, source)
+    match statement.if_present:
+        case IfPresent.ERROR:
+            raise ModelAlreadyExists(existing.name)
+        case IfPresent.KEEP:
             return outcome("unchanged", existing.name, live(existing).version, "the model exists")
-        raise ModelAlreadyExists(existing.name)
+        case IfPresent.REPLACE:
+            return _replaced_by_copy(work, existing, source)
+        case _:
+            assert_never(statement.if_present)
+
+
+def _copied(work: Work, statement: CreateModelLike, source: Model) -> StatementResult:
     origin = active_version(source)
     model = _new_model(work, statement.name, statement.comment or source.comment, managed=False)
-    model.inputs, model.outputs = list(source.inputs), list(source.outputs)
     row = Version(
         id=new_id(),
         version="1",
@@ -198,17 +209,47 @@ def create_like(work: Work, statement: CreateModelLike) -> StatementResult:
         created_at=work.now,
         created_by=work.actor,
     )
-    row.properties = [copy_version_row(item, work.now) for item in origin.properties if item.secret is None]
-    row.properties += pinned_name(origin.properties, source.name, work.now)
+    row.properties = _copied_rows(work, source)
     model.versions.append(row)
-    kept = [item for item in source.properties if item.secret is None and item.reference is None]
-    model.properties = [ModelProperty(key=item.key, value=item.value, changed_at=work.now) for item in kept]
+    _copy_settings(work, model, source)
     activate(work, model, "1")
     work.session.flush()
     record(work, model, "created", {}, {"version": "1", "like": source.name})
-    left = sorted({row.key for row in source.properties} - {row.key for row in kept})
-    notices = (f"Not copied, since they are secret: {', '.join(left)}.",) if left else ()
-    return outcome("created", model.name, "1", f"a copy of {source.name}", *notices)
+    return outcome("created", model.name, "1", f"a copy of {source.name}", *_left(model, source))
+
+
+def _replaced_by_copy(work: Work, model: Model, source: Model) -> StatementResult:
+    origin = active_version(source)
+    version = next_version(row.version for row in model.versions)
+    before: dict[str, JsonValue] = {"version": live(model).version}
+    add_version(work, model, version, origin.provider, origin.location, _copied_rows(work, source), None)
+    _replace_operational(work, model, ())
+    work.session.flush()
+    _copy_settings(work, model, source)
+    activate(work, model, version)
+    record(work, model, "replaced", before, {"version": version, "like": source.name})
+    message = f"version {version} is active, a copy of {source.name}; earlier versions stay"
+    return outcome("replaced", model.name, version, message, *_left(model, source))
+
+
+def _copied_rows(work: Work, source: Model) -> list[VersionProperty]:
+    origin = active_version(source)
+    rows = [copy_version_row(item, work.now) for item in origin.properties if item.secret is None]
+    return rows + pinned_name(origin.properties, source.name, work.now)
+
+
+def _copy_settings(work: Work, model: Model, source: Model) -> None:
+    model.inputs, model.outputs = list(source.inputs), list(source.outputs)
+    model.properties = [
+        ModelProperty(key=item.key, value=item.value, changed_at=work.now)
+        for item in source.properties
+        if item.secret is None and item.reference is None
+    ]
+
+
+def _left(model: Model, source: Model) -> tuple[str, ...]:
+    keys = sorted({row.key for row in source.properties} - {row.key for row in model.properties})
+    return (f"Not copied, since they are secret: {', '.join(keys)}.",) if keys else ()
 
 
 def drop(work: Work, statement: DropModel) -> StatementResult:

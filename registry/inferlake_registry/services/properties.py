@@ -13,6 +13,7 @@ from inferlake_registry.contract.problems import SecretUnavailable
 from inferlake_registry.services.references import follow
 from inferlake_registry.store.schema import Model, ModelProperty, PropertyValueColumns, Version, VersionProperty
 from inferlake_registry.store.secrets import KeyRing
+from inferlake_sql.errors import InvalidValue
 from inferlake_sql.names import parse_name
 from inferlake_sql.properties import Effect, Property, normalise, show_value
 from inferlake_sql.secret import MASK, Secret, SecretReference, parse_secret_reference
@@ -32,8 +33,17 @@ def model_row(item: Property, ring: KeyRing, now: datetime) -> ModelProperty:
     return _fill(ModelProperty(key=item.key), item, ring, now)
 
 
+def is_header(key: str) -> bool:
+    """Whether a property is sent to the endpoint as a header."""
+    return key == "api.key" or key.startswith("header.")
+
+
 def version_row(item: Property, ring: KeyRing, now: datetime) -> VersionProperty:
-    """Return an identity property as its row."""
+    """Return an identity property as its row. Raises InvalidValue for a secret: only headers carry one to a call."""
+    if isinstance(item.value, Secret):
+        raise InvalidValue(
+            item.key, "a value that is no secret", hint="Secrets are sent as headers: use api.key or header.…"
+        )
     return _fill(VersionProperty(key=item.key), item, ring, now)
 
 

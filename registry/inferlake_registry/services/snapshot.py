@@ -19,7 +19,7 @@ from inferlake_registry.contract.models import (
 )
 from inferlake_registry.contract.problems import ModelDisabled
 from inferlake_registry.services.models import get_alias, get_referred, get_version, live
-from inferlake_registry.services.properties import reveal
+from inferlake_registry.services.properties import is_header, reveal
 from inferlake_registry.store.schema import Model, PropertyValueColumns, Version
 from inferlake_registry.store.secrets import KeyRing
 from inferlake_sql.errors import JsonValue
@@ -108,7 +108,7 @@ def make_settings(texts: Mapping[str, str]) -> CallSettings:
 
 
 def _headers(model: Model) -> list[PropertyValueColumns]:
-    return [row for row in model.properties if row.key == "api.key" or row.key.startswith("header.")]
+    return [row for row in model.properties if is_header(row.key)]
 
 
 def _has_secrets(model: Model) -> bool:

@@ -27,6 +27,7 @@ from inferlake_registry.services.models import (
 )
 from inferlake_registry.services.properties import (
     copy_version_row,
+    is_header,
     put,
     same_content,
     shown,
@@ -135,6 +136,26 @@ def change_operational(work: Work, model: Model, items: Sequence[Property]) -> N
         model.secret_epoch += 1
 
 
+def _drop_foreign_keys(model: Model, location: Location | None, given: Sequence[Property]) -> tuple[str, ...]:
+    """Forget the secrets that were given for another host than the one that calls go to now; returns a notice."""
+    if location is None or location.host == check_location(active_version(model).location).host:
+        return ()
+    named = {item.key for item in given}
+    foreign = [
+        row.key
+        for row in model.properties
+        if row.key not in named and (row.secret is not None or row.reference is not None) and is_header(row.key)
+    ]
+    if not foreign:
+        return ()
+    model.properties[:] = [row for row in model.properties if row.key not in foreign]
+    model.secret_epoch += 1
+    return (
+        f"Forgotten, since it was given for another host: {', '.join(foreign)}. SET it again to send it to "
+        f"{location.host}.",
+    )
+
+
 def add(work: Work, model: Model, statement: AddVersion) -> StatementResult:
     """ADD VERSION: immutable, not activated; repeating the same definition changes nothing."""
     identity, operational = split_by_effect(statement.properties)
@@ -200,9 +221,11 @@ def set_version(work: Work, model: Model, statement: SetVersion) -> StatementRes
         if existing is None or identity or statement.location is not None:
             add_version(work, model, version, active_version(model).provider, location, rows, None)
         model.managed = model.managed or defines
+        forgotten = _drop_foreign_keys(model, statement.location, operational)
         change_operational(work, model, operational)
         check_transport(model)
-        notices = _added(model, version, before.version, defines) if existing is None else _in_place(operational)
+        added = _added(model, version, before.version, defines) if existing is None else _in_place(operational)
+        notices = (*added, *forgotten)
     if before.version == version and before.shares is None:
         return outcome("unchanged", model.name, version, "the version is active already", *notices)
     activate(work, model, version)
@@ -240,13 +263,15 @@ def set_properties(work: Work, model: Model, statement: SetProperties) -> Statem
     before["version"] = active.version
     after: dict[str, JsonValue] = {item.key: show_value(item.value) for item in operational}
     version = next_version(row.version for row in model.versions)
+    forgotten = _drop_foreign_keys(model, statement.location, operational)
     change_operational(work, model, operational)
     add_version(work, model, version, provider, location, rows, None)
     activate(work, model, version)
     check_transport(model)
     work.session.flush()
     record(work, model, "altered", before, {**after, "version": version, **describe_content(active_version(model))})
-    return outcome("altered", model.name, version, f"made version {version} and activated it", *_in_place(operational))
+    message = f"made version {version} and activated it"
+    return outcome("altered", model.name, version, message, *_in_place(operational), *forgotten)
 
 
 def set_traffic(work: Work, model: Model, statement: SetTraffic) -> StatementResult:
