@@ -1,7 +1,7 @@
 """The descriptor of a call: everything a worker needs to know, and nothing alive.
 
-It is made on the driver, pickled into the plan, and met by the engine in the worker process. It holds no secret: a worker
-whose snapshot says ``has_secrets`` asks the registry for credentials itself.
+It is made on the driver, pickled into the plan, and met by the engine in the worker process. It holds no secret: a
+worker whose snapshot says ``has_secrets`` asks the registry for credentials itself.
 """
 
 from __future__ import annotations

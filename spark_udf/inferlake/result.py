@@ -29,8 +29,10 @@ class ErrorCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """Answer or error of one row. ``response`` is the text of the answer; exactly one of it and ``error_code`` is set,
-    except for rows that needed no call (all inputs null), where the error code is ``null_input``.
+    """Answer or error of one row.
+
+    ``response`` is the text of the answer. Exactly one of it and ``error_code`` is set; rows that needed no call
+    because all their inputs are null have the code ``null_input``.
     """
 
     response: str | None

@@ -240,7 +240,8 @@ def test_a_429_uses_time_and_not_attempts(stub: StubEndpoint) -> None:
 
 def test_a_storm_of_503_does_not_multiply_the_traffic(stub: StubEndpoint) -> None:
     # 200 rows, all refused, each could have four attempts: 800 calls. But five faults open the breaker with at most
-    # eight calls in flight, each of the first four makes room for one more, and the first probe comes after the rows' time.
+    # eight calls in flight, each of the first four makes room for one more, and the first probe comes after
+    # the rows' time.
     stub.script = error(503)
     rows = [f"row {number}" for number in range(200)]
     results = answers(calling(model_at(stub.url, timeout_ms=3_000), max_error_ratio=1.0), rows)
