@@ -16,6 +16,9 @@ SCHEMA: Final = """\
  "properties": {"label": {"enum": ["normal", "abnormal", "pending"]}},
  "required": ["label"]}"""
 
+# A label is short; a model that was left free may go on talking, and would be paid for it.
+MAX_TOKENS: Final = 64
+
 PIPELINE: Final = f"""\
 schema = '''{SCHEMA}'''
 
@@ -28,6 +31,7 @@ labelled = sessions.select(
         input_columns=["events", "media_url"],
         output_type=StringType(),
         timeout_ms=30000,
+        options={{"max_tokens": {MAX_TOKENS}}},
         returns="struct",
     ).alias("ai_output"),
 )

@@ -12,7 +12,7 @@ from pyspark.sql.types import StringType
 
 import inferlake
 from inferlake import functions as F
-from inferlake.demo.article import MODEL, SCHEMA
+from inferlake.demo.article import MAX_TOKENS, MODEL, SCHEMA
 from inferlake.demo.report import AcceptedRow, Agreement, Half, RejectedRow
 
 SESSIONS: Final = Path(__file__).parent / "sessions.jsonl"
@@ -73,6 +73,7 @@ def _answered(sessions: DataFrame, schema: str | None) -> DataFrame:
         input_columns=["events", "media_url"],
         output_type=StringType(),
         timeout_ms=30_000,
+        options={"max_tokens": MAX_TOKENS},
         response_schema=schema,
         returns="struct",
         # An endpoint that dies half-way must not take the rows with it that it has answered.
