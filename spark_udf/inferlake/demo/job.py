@@ -14,6 +14,7 @@ import inferlake
 from inferlake import functions as F
 from inferlake.demo.article import MAX_TOKENS, MODEL, SCHEMA
 from inferlake.demo.report import AcceptedRow, Agreement, Half, RejectedRow
+from inferlake.result import ErrorCode
 
 SESSIONS: Final = Path(__file__).parent / "sessions.jsonl"
 ACCEPTED_TABLE: Final = "session_labels"
@@ -93,6 +94,23 @@ def route(labelled: DataFrame, run: str) -> inferlake.Routed:
         keys=KEYS,
         run=run,
     )
+
+
+def asked_again(sessions: DataFrame, routed: inferlake.Routed) -> int:
+    """Return how many calls were made beyond the first of each request: after faults, and for equal rows that failed.
+
+    An answer is kept for every equal row, a failure is not: each row that fails was tried for itself.
+    """
+    answered = routed.accepted.select("session_id", sf.col("ai_output.attempts"), sf.lit(False).alias("failed"))
+    failed = sf.col("reason").isin([code.value for code in ErrorCode])
+    others = routed.rejected.select(sf.col("row_key").alias("session_id"), "attempts", failed.alias("failed"))
+    called = answered.unionAll(others).where("attempts > 0").join(sessions, "session_id")
+    requests = called.groupBy("constrained", "events", "media_url").agg(
+        sf.sum(sf.when(sf.col("failed"), sf.col("attempts")).otherwise(0)).alias("in_vain"),
+        sf.max(sf.when(~sf.col("failed"), sf.col("attempts")).otherwise(0)).alias("for_the_answer"),
+    )
+    row = requests.select(sf.sum(sf.col("in_vain") + sf.col("for_the_answer") - 1)).first()
+    return int(row[0] or 0) if row is not None else 0
 
 
 def halves(sessions: DataFrame, accepted: DataFrame) -> tuple[Half, ...]:

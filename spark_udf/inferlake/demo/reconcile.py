@@ -20,7 +20,7 @@ class Counts:
     null_rows: int  # nothing to send, so no call
     different: int  # requests that differ from every other of the run
     served: int
-    retries: int
+    again: int  # calls beyond the first of each request: after a fault, or for an equal row after a failure
     reachable: bool = True  # False when the endpoint died, so that its counter is gone or short
 
 
@@ -48,10 +48,10 @@ def claims(counts: Counts) -> Iterator[Claim]:
     )
     if counts.reachable:
         equal = counts.rows - counts.null_rows - counts.different
-        due = counts.rows - counts.null_rows - equal + counts.retries
+        due = counts.rows - counts.null_rows - equal + counts.again
         yield Claim(
             f"{counts.served} requests counted by the endpoint = {counts.rows} rows − {counts.null_rows} "
-            f"without input − {equal} equal to another + {counts.retries} retries",
+            f"without input − {equal} equal to another + {counts.again} asked again after a failure",
             counts.served,
             due,
         )

@@ -98,7 +98,7 @@ def _run(screen: Screen, sessions: job.Input, served: Served, name: str) -> Run:
         rejected=routed.summary.rejected,
         null_rows=sessions.null_rows,
         different=sessions.different,
-        retries=routed.summary.calls - sessions.different,
+        again=job.asked_again(sessions.sessions, routed),
         served=(after or 0) - (before or 0),
         reachable=before is not None and after is not None,
     )
