@@ -44,18 +44,23 @@ class Registry(Protocol):
     @property
     def url(self) -> str:
         """Where it is."""
+        ...
 
     def execute(self, statement: str, args: Arguments = None, *, dry_run: bool = False) -> StatementResult:
         """Carry out one statement, or with ``dry_run`` only say what it would do."""
+        ...
 
     def resolve(self, reference: str) -> ModelSnapshot:
         """Return the model that a call names, as it is now."""
+        ...
 
     def report_run(self, report: RunReport) -> None:
         """Store a run's summary; the same run again replaces it."""
+        ...
 
     def report_rejected(self, run_id: str, samples: Sequence[RejectedSample]) -> None:
         """Store rejected rows for people to look at; the same row again changes nothing."""
+        ...
 
 
 class WorkerRegistry(Protocol):
@@ -63,18 +68,23 @@ class WorkerRegistry(Protocol):
 
     async def resolve(self, reference: str) -> ModelSnapshot:
         """Return the model that a call names, as it is now."""
+        ...
 
     async def credentials(self, name: str) -> Credentials:
         """Return the headers that must not be seen."""
+        ...
 
     async def lease(self, name: str, request: LeaseRequest) -> Lease:
         """Take send slots."""
+        ...
 
     async def release(self, name: str, lease_id: str, unused: int) -> None:
         """Give back the slots that will not be used."""
+        ...
 
     async def report_usage(self, reports: Sequence[UsageReport]) -> None:
         """Add what was called since the last report."""
+        ...
 
 
 class Client:
