@@ -72,6 +72,7 @@ class Reply:
 Answer: TypeAlias = Reply | Fault
 Script: TypeAlias = Answer | Sequence[Answer] | Callable[[Received], Answer]
 
+_WATCHED_EVERY_S: Final = 0.01
 USAGE: Final = {"prompt_tokens": 20, "completion_tokens": 6, "total_tokens": 26}
 
 
@@ -133,6 +134,7 @@ class StubEndpoint:
         self.peak_in_flight = 0
         self.open_connections = 0
         self.accepted_connections = 0
+        self.worst_lag_s = 0.0  # how late this thread ran at the worst: moments of arrival are no more exact than that
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="stub-endpoint", daemon=True)
         self._server: asyncio.Server | None = None
@@ -177,7 +179,13 @@ class StubEndpoint:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
+        self._loop.call_soon(self._watch, self._loop.time())
         self._loop.run_forever()
+
+    def _watch(self, due: float) -> None:
+        now = self._loop.time()
+        self.worst_lag_s = max(self.worst_lag_s, now - due)
+        self._loop.call_at(now + _WATCHED_EVERY_S, self._watch, now + _WATCHED_EVERY_S)
 
     async def _listen(self) -> None:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", self._port, backlog=4096, ssl=self._tls)

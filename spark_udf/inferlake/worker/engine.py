@@ -44,6 +44,7 @@ from inferlake_sql.secret import Secret
 
 T = TypeVar("T")
 
+_QUERIES_REMEMBERED: Final = 64
 _STOP_S: Final = 5.0
 TOKEN_VARIABLE: Final = "INFERLAKE_REGISTRY_TOKEN"
 
@@ -120,6 +121,8 @@ class Engine:
             known = await self.registry(descriptor.registry_url).resolve(descriptor.reference)
             if descriptor.query_id:
                 self._resolved[descriptor.query_id] = known
+                if len(self._resolved) > _QUERIES_REMEMBERED:
+                    del self._resolved[next(iter(self._resolved))]
         return known
 
     def lane(self, descriptor: CallDescriptor, snapshot: ModelSnapshot, endpoint: Endpoint) -> Lane:
@@ -150,7 +153,7 @@ class Engine:
         sender = Retry(sender, settings.retry_attempts, address.budget, _clock, random.random)
         sender = traced(sender, descriptor.traceparent, snapshot.name, endpoint.version)
         if descriptor.registry_url:
-            sender = Counted(sender, self._usage(descriptor.registry_url), snapshot.name, endpoint.version)
+            sender = Counted(sender, self.usage(descriptor.registry_url), snapshot.name, endpoint.version)
         sender = PayOnce(sender, self._claims_of(descriptor.application_id), None)
         return Coalesce(sender, self._under_way)
 
@@ -177,7 +180,13 @@ class Engine:
             self._models[key] = ModelState(ModelHeaders(registry, snapshot), leases)
         return self._models[key]
 
-    def _usage(self, registry_url: str) -> Usage:
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """Return the places of all addresses, to look at."""
+        return tuple(address.window for address in self._addresses.values())
+
+    def usage(self, registry_url: str) -> Usage:
+        """Return the sums of what this process called for a registry."""
         if registry_url not in self._usages:
             self._usages[registry_url] = Usage(self.registry(registry_url), self.holder)
         return self._usages[registry_url]
@@ -224,9 +233,14 @@ def engine() -> Engine:
         return _engine
 
 
+def is_running() -> bool:
+    """Tell whether this process has an engine already."""
+    return _engine is not None and _engine_pid == os.getpid()
+
+
 def forget_engine() -> None:
     """Stop this process's engine, if there is one; the next call makes another. For tests and for ends of programs."""
     global _engine
-    if _engine is not None and _engine_pid == os.getpid():
-        _engine.stop()
+    if is_running():
+        engine().stop()
     _engine = None

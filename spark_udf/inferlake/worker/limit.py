@@ -31,6 +31,7 @@ _IDLE_S: Final = 0.05  # slots that nobody has wanted for so long are given back
 _COUNT_MOST: Final = 10_000
 _ANSWER_S: Final = 5.0  # how long the registry may take
 _AGAIN_S: Final = 1.0  # pause before a registry that did not answer is asked again
+_REJOIN_S: Final = 1.5 * _AGAIN_S  # by then every worker has asked a registry that is back
 _PATIENCE_S: Final = 30.0  # how long rows wait for a first lease of a limited model
 
 
@@ -60,6 +61,8 @@ class LeaseBook:
         self._renew_at = float("-inf")
         self._asking: asyncio.Task[None] | None = None
         self._silent_since: float | None = None
+        self._share_spacing = 0.0  # between the calls of this worker while the registry is away
+        self._rejoined_until = float("-inf")
         self._pause_until = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
 
@@ -178,13 +181,13 @@ class LeaseBook:
         return max(1, min(_COUNT_MOST, len(self._waiting) + recent - len(self._slots)))
 
     def _take(self, lease: Lease, now: float) -> None:
-        if self._silent_since is not None:
-            _log.warning("The registry answers again: limits of %s are exact again.", self._model.name)
-            self._slots.give_up()  # those were made up
-        self._silent_since = None
         if not lease.enabled:
             self._open_until = float("-inf")
             raise ModelDisabled(self._model.name)
+        if self._silent_since is not None:
+            self._silent_since = None
+            self._rejoined_until = now + _REJOIN_S
+            _log.warning("The registry answers again: the limit of %s is exact again.", self._model.name)
         self._lease = lease
         for window, cap in self._windows.items():
             window.set_cap(min(cap, lease.concurrency))
@@ -197,7 +200,8 @@ class LeaseBook:
                     window.pause(now + lease.first_delay_ms / 1_000)
         else:
             self._open_until = float("-inf")
-            self._slots.add(lease, now)
+            # Others may not have noticed yet that the registry is back: no worker exceeds its share until they have.
+            self._slots.add(lease, now, self._share_spacing if now < self._rejoined_until else 0.0)
 
     async def _without_registry(self, reason: str) -> None:
         now = self._clock()
@@ -210,7 +214,10 @@ class LeaseBook:
             self._open_until = now + 2 * _AGAIN_S
             self._renew_at = now + _AGAIN_S
         elif known is not None:
-            self._slots.make_up(now, known.holders / limit, now + 2 * _AGAIN_S)
+            # The slots that others still hold lie in the next three quarters of a second, and nobody knows where.
+            start = now if self._slots.made_up else now + _AHEAD_S + _REFILL_S
+            self._share_spacing = known.holders / limit
+            self._slots.make_up(start, self._share_spacing, now + 2 * _AGAIN_S)
             self._dispatch()
             await asyncio.sleep(_AGAIN_S)
         elif now - self._silent_since < _PATIENCE_S:

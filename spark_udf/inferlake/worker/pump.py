@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from inferlake.result import CallResult
-from inferlake.worker.calls import CallFailed
+from inferlake.worker.calls import Call, CallFailed
 from inferlake.worker.rows import Batch, Lane, Row, pieces
 
 PIECE: Final = 128  # rows turned into requests at once: about a millisecond of the loop's time
@@ -53,7 +53,7 @@ class Pump:
         self._order: deque[Row] = deque()  # prepared and not yet put out
         self._ready: dict[int, deque[Row]] = {}  # by lane: prepared and not yet started
         self._lanes: dict[int, Lane] = {}
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], Call] = {}
         self._output: list[CallResult] = []
         self._output_timer: asyncio.TimerHandle | None = None
         self._bytes = 0
@@ -128,7 +128,7 @@ class Pump:
             assert row.call is not None
             row.call.placed = True
             task = self._loop.create_task(self._run(row))
-            self._running.add(task)
+            self._running[task] = row.call
             task.add_done_callback(self._ended)
 
     def _may_prepare(self) -> bool:
@@ -162,13 +162,12 @@ class Pump:
             row.result = await row.lane.sender.send(row.call)
         except CallFailed as failed:
             row.result = self._fail(failed, row)
-        finally:
-            row.call.leave()
         row.call = None
         self._schedule()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
+        # Here and not in the task: one that is cancelled before its first step runs none of its own code.
+        self._running.pop(task).leave()
         if not task.cancelled() and (error := task.exception()) is not None:
             self._stop(error)
 

@@ -36,19 +36,30 @@ class Slots:
         return self._slots[-1].at if self._slots else float("-inf")
 
     @property
+    def made_up(self) -> bool:
+        """Tell whether the last slot is made up."""
+        return bool(self._slots) and self._slots[-1].lease_id is None
+
+    @property
     def next_at(self) -> float | None:
         """Moment of the next slot."""
         return self._slots[0].at if self._slots else None
 
-    def add(self, lease: Lease, now: float) -> None:
-        """Take a lease's slots into hand."""
+    def add(self, lease: Lease, now: float, at_least: float = 0.0) -> None:
+        """Take a lease's slots into hand, those that are ``at_least`` apart; made-up ones have had their time."""
+        before = self._slots[0].at - at_least if self.made_up else self.end
+        if self.made_up:
+            self.give_up()
         first = now + lease.first_delay_ms / 1_000
-        spacing = lease.spacing_ms / 1_000
-        self._slots.extend(Slot(first + number * spacing, lease.lease_id) for number in range(lease.count))
+        for number in range(lease.count):
+            at = first + number * lease.spacing_ms / 1_000
+            if at - before >= at_least:
+                self._slots.append(Slot(at, lease.lease_id))
+                before = at
 
-    def make_up(self, now: float, spacing: float, until: float) -> None:
-        """Make slots from the last known share, behind those in hand."""
-        at = max(now, self.end + spacing)
+    def make_up(self, start: float, spacing: float, until: float) -> None:
+        """Make slots from the last known share, from ``start`` on and behind those in hand."""
+        at = max(start, self.end + spacing)
         while at < until:
             self._slots.append(Slot(at, None))
             at += spacing

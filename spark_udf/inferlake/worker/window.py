@@ -66,6 +66,7 @@ class Window:
 
     def try_enter(self) -> bool:
         """Take a place for a new call, unless calls that were here before want it."""
+        self._forget_gone()
         if self._waiting or self.in_use >= self.rule.limit or self.paused:
             return False
         self.in_use += 1
@@ -107,14 +108,18 @@ class Window:
     def _admit(self) -> None:
         if self.paused:
             return
+        self._forget_gone()
         while self._waiting and self.in_use < self.rule.limit:
-            granted = self._waiting.popleft()
-            if not granted.done():
-                self.in_use += 1
-                granted.set_result(True)
+            self.in_use += 1
+            self._waiting.popleft().set_result(True)
+            self._forget_gone()
         if not self._waiting and self.in_use < self.rule.limit:
             for notify in self.on_room:
                 notify()
+
+    def _forget_gone(self) -> None:
+        while self._waiting and self._waiting[0].done():
+            self._waiting.popleft()
 
 
 def _refuse(granted: asyncio.Future[bool]) -> None:

@@ -18,6 +18,8 @@ def own_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path / "answers"))
     engine_module.forget_engine()
     yield
+    for window in engine_module.engine().windows if engine_module.is_running() else ():
+        assert window.in_use == 0, "a call has kept its place"
     engine_module.forget_engine()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from engine_calls import answers, calling, codes, model_at
+from engine_calls import answers, calling, codes, finish, model_at, start_task
 
 from inferlake.result import CallResult
 from inferlake.testing import Answer, Received, StubEndpoint, chat, echo, error
@@ -184,7 +183,7 @@ def test_without_dedupe_each_occurrence_is_a_sample_of_its_own_yet_paid_once(stu
     assert len(set(first)) == stub.calls == 20
     assert [result["response"] for result in answers(descriptor, rows)] == first  # the same query, evaluated again
     assert stub.calls == 20
-    (part,) = run(descriptor, iter([(pa.array(["roll a die"], pa.string()),)]), partition=1)
+    list(run(descriptor, iter([(pa.array(["roll a die"], pa.string()),)]), partition=1))
     assert stub.calls == 21  # another partition has its own
     answers(calling(descriptor.snapshot or "", dedupe=False), rows[:1])
     assert stub.calls == 22  # and so has another query
@@ -215,36 +214,6 @@ def test_followers_of_a_failed_call_share_its_failure(stub: StubEndpoint) -> Non
     stub.script = script
     assert codes(answers(calling(stub.url), ["same"] * 30)) == {"bad_request": 30}
     assert stub.calls == 1
-
-
-TASK = """
-import os, sys, pickle
-sys.path.insert(0, sys.argv[1])
-from engine_calls import answers
-descriptor, rows = pickle.loads(bytes.fromhex(sys.stdin.readline()))
-print(len([result for result in answers(descriptor, rows) if result["response"]]), flush=True)
-"""
-
-
-def start_task(descriptor: object, rows: list[str]) -> subprocess.Popen[str]:
-    """Run a task in a process of its own, as Spark does."""
-    fixtures = Path(__file__).parents[2] / "fixtures"
-    process = subprocess.Popen(
-        [sys.executable, "-c", TASK, str(fixtures)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-    )
-    assert process.stdin is not None
-    process.stdin.write(pickle.dumps((descriptor, rows)).hex() + "\n")
-    process.stdin.flush()
-    return process
-
-
-def finish(process: subprocess.Popen[str]) -> int:
-    out, _ = process.communicate(timeout=60)
-    return int(out) if out.strip() else -1
 
 
 def test_the_same_partition_twice_at_once_is_paid_once(stub: StubEndpoint) -> None:

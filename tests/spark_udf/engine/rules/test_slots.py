@@ -46,7 +46,7 @@ def test_what_is_not_used_is_given_back_by_lease() -> None:
 def test_made_up_slots_follow_those_in_hand_at_the_shares_spacing() -> None:
     slots = Slots()
     slots.add(lease(2, 0, 100), now=0.0)
-    slots.make_up(now=0.0, spacing=0.4, until=1.5)
+    slots.make_up(start=0.0, spacing=0.4, until=1.5)
     moments = []
     for tick in range(200):
         if slots.take(tick / 100):
