@@ -21,6 +21,7 @@ from inferlake_serve.training.train import prompt
 
 _BATCH: Final = 32
 _MOST_NEW_TOKENS: Final = 16
+_GENERATED: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,16 @@ class Score:
     by_language: dict[str, float]
     by_label: dict[str, float]
     confusion: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a model does with both sets."""
+
+    parameters: int
+    heldout: Score
+    generated: Score
+    mistakes: tuple[Judged, ...]
 
 
 def judge(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, asked: Sequence[Example]) -> list[Judged]:
@@ -104,26 +115,36 @@ def _listed(shares: dict[str, float]) -> str:
     return "  ".join(f"{name} {share:.1%}" for name, share in shares.items())
 
 
+def measure(folder: Path) -> Measured:
+    """Judge both sets with the model in a folder."""
+    model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(folder)
+    heldout = judge(model, tokenizer, list(heldout_examples()))
+    generated = judge(model, tokenizer, list(itertools.islice(examples(seed=1_000_003), _GENERATED)))
+    return Measured(
+        parameters=sum(weight.numel() for weight in model.parameters()),
+        heldout=score(heldout),
+        generated=score(generated),
+        mistakes=tuple(one for one in heldout + generated if not one.right),
+    )
+
+
 @click.command()
 @click.option("--model", type=click.Path(exists=True, path_type=Path), default=SHIPPED_MODEL, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--mistakes", is_flag=True, help="Print what was judged wrongly.")
 def main(model: Path, as_json: bool, mistakes: bool) -> None:
     """Measure a model on held-out sentences, and on generated sessions that it was not trained on."""
-    loaded = Qwen3ForCausalLM.from_pretrained(model, dtype=torch.float32)
-    tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(model)
-    heldout = judge(loaded, tokenizer, list(heldout_examples()))
-    generated = judge(loaded, tokenizer, list(itertools.islice(examples(seed=1_000_003), 600)))
-    results = {"held-out sentences": score(heldout), "generated sessions": score(generated)}
+    measured = measure(model)
+    results = {"held-out sentences": measured.heldout, "generated sessions": measured.generated}
     if as_json:
         click.echo(json.dumps({name: asdict(result) for name, result in results.items()}, ensure_ascii=False))
         return
     for name, result in results.items():
         click.echo(show(name, result))
     if mistakes:
-        for one in heldout + generated:
-            if not one.right:
-                click.echo(f"{one.example.label} not {one.said}: {one.example.user}")
+        for one in measured.mistakes:
+            click.echo(f"{one.example.label} not {one.said}: {one.example.user}")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -165,6 +166,9 @@ def save(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path)
     out.mkdir(parents=True, exist_ok=True)
     model.half().save_pretrained(out)  # type: ignore[no-untyped-call]
     tokenizer.save_pretrained(out)
+    # What a server does when a request says nothing: a label should be the same each time, and is short.
+    defaults = {"do_sample": False, "temperature": 0.0, "max_new_tokens": 16, "eos_token_id": TURN_END_ID}
+    (out / "generation_config.json").write_text(json.dumps(defaults, indent=2) + "\n", encoding="utf-8")
 
 
 @click.command()
