@@ -123,7 +123,10 @@ class Pump:
             self._prepare_piece()
 
     def _start_ready(self, lane: Lane, ready: deque[Row]) -> None:
-        while ready and len(self._running) < self._running_most() and lane.window.try_enter():
+        room = self._running_most() - len(self._running)
+        for _ in range(min(room, len(ready))):
+            if not lane.window.try_enter():
+                return
             row = ready.popleft()
             assert row.call is not None
             row.call.placed = True
@@ -135,11 +138,10 @@ class Pump:
         return len(self._order) < self._look_ahead() and len(self._running) < self._running_most()
 
     def _look_ahead(self) -> int:
-        places = sum(lane.window.rule.limit for lane in self._lanes.values())
-        return max(LOOK_AHEAD_LEAST, LOOK_AHEAD * places)
+        return max(LOOK_AHEAD_LEAST, LOOK_AHEAD * self._places())
 
     def _running_most(self) -> int:
-        return PARKED_MOST + sum(lane.window.rule.limit for lane in self._lanes.values())
+        return PARKED_MOST + self._places()
 
     def _prepare_piece(self) -> None:
         piece = self._input.popleft()

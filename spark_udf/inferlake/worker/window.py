@@ -23,21 +23,21 @@ class Aimd:
     """The rule alone: additive increase, multiplicative decrease, between 1 and a cap."""
 
     def __init__(self, cap: int, start: int = START) -> None:
-        self.cap = max(1, cap)
-        self._limit = float(min(start, self.cap))
+        self._cap = max(1, cap)
+        self._exact = float(min(start, self._cap))
         self._slow_start = True
         self._last_cut = float("-inf")
+        self.limit = int(self._exact)  # calls allowed in flight now
 
-    @property
-    def limit(self) -> int:
-        """Calls allowed in flight now."""
-        return min(int(self._limit), self.cap)
+    def set_cap(self, cap: int) -> None:
+        """Change the most that the limit may be."""
+        self._cap = max(1, cap)
+        self._set(self._exact)
 
     def success(self, in_use: int) -> None:
         """Grow after an answer, if the places are used at all: what is not used has not been tested."""
-        limit = min(self._limit, float(self.cap))
-        if limit < self.cap and in_use * 2 >= limit:
-            self._limit = limit + (1.0 if self._slow_start else 1.0 / limit)
+        if self.limit < self._cap and in_use * 2 >= self.limit:
+            self._set(self._exact + (1.0 if self._slow_start else 1.0 / self._exact))
 
     def loss(self, sent: float, now: float) -> None:
         """Shrink after a 429, 503 or timeout; a call sent before the last cut tells nothing new."""
@@ -45,7 +45,11 @@ class Aimd:
             return
         self._slow_start = False
         self._last_cut = now
-        self._limit = max(1.0, min(self._limit, float(self.cap)) * _SHRINK)
+        self._set(self._exact * _SHRINK)
+
+    def _set(self, exact: float) -> None:
+        self._exact = max(1.0, min(exact, float(self._cap)))
+        self.limit = int(self._exact)
 
 
 class Window:
@@ -102,7 +106,7 @@ class Window:
 
     def set_cap(self, cap: int) -> None:
         """Change the most that may be in flight."""
-        self.rule.cap = max(1, cap)
+        self.rule.set_cap(cap)
         self._admit()
 
     def _admit(self) -> None:
