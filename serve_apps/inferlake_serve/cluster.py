@@ -39,17 +39,23 @@ class LocalCluster:
         import ray
 
         self._ray = ray
-        ray.init(
-            address="local",
-            # The book-keeping of cores is Ray's, not the kernel's: Serve's actors must find room on a single core too.
-            num_cpus=max(2, os.cpu_count() or 1),
-            num_gpus=0 if accelerator is Accelerator.CPU else None,
-            object_store_memory=_OBJECT_STORE_BYTES,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.WARNING,
-            _temp_dir=str(self.folder),
-        )
+        try:
+            ray.init(
+                address="local",
+                # The book-keeping of cores is Ray's, not the kernel's: Serve's actors must find room on one core too.
+                num_cpus=max(2, os.cpu_count() or 1),
+                num_gpus=0 if accelerator is Accelerator.CPU else None,
+                object_store_memory=_OBJECT_STORE_BYTES,
+                include_dashboard=False,
+                log_to_driver=False,
+                # It warns that its tokens are on, which is what we want.
+                logging_level=logging.ERROR,
+                _temp_dir=str(self.folder),
+            )
+        except BaseException:
+            # Nobody has this object yet, so nobody else can clean up.
+            self.stop(keep_files=False)
+            raise
 
     @property
     def logs(self) -> Path:

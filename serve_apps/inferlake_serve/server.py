@@ -86,7 +86,7 @@ def _stoppable() -> Iterator[None]:
     _listen_to_signals()
     try:
         yield
-    except _Stop:
+    except (_Stop, SystemExit):  # while Ray starts, its own handler makes the second of the first
         pass
     finally:
         for sign, handler in before.items():
@@ -98,7 +98,9 @@ def _listen_to_signals() -> None:
         raise _Stop()
 
     for sign in _STOP_SIGNALS:
-        signal.signal(sign, stop)
+        # Under nohup a closed terminal is no reason to end.
+        if sign is not signal.SIGHUP or signal.getsignal(sign) is not signal.SIG_IGN:
+            signal.signal(sign, stop)
 
 
 @contextmanager
