@@ -14,6 +14,7 @@ from rich.table import Table
 from inferlake_serve import running as notes
 from inferlake_serve.announce import CHAT_PATH, announce
 from inferlake_serve.background import start_in_background, stop
+from inferlake_serve.cluster import choose_port
 from inferlake_serve.errors import NotServed
 from inferlake_serve.health import ask_health
 from inferlake_serve.installation import check_engine
@@ -74,10 +75,11 @@ def up(
         pipeline_parallel=pipeline_parallel,
         context_tokens=context_tokens,
     )
+    chosen = choose_port(host, port)
     if foreground:
-        _stay(settings, host, port, registry_url, as_json)
+        _stay(settings, host, chosen, registry_url, as_json)
     else:
-        _leave(settings, host, port, registry_url, as_json)
+        _leave(settings, host, chosen, registry_url, as_json)
 
 
 @serve.command()
@@ -115,7 +117,7 @@ def down(name: str | None, as_json: bool) -> None:
         click.echo("Nothing is served.")
 
 
-def _stay(settings: ModelSettings, host: str, port: int | None, registry_url: str | None, as_json: bool) -> None:
+def _stay(settings: ModelSettings, host: str, port: int, registry_url: str | None, as_json: bool) -> None:
     from inferlake_serve.server import Up, serve_until_stopped
 
     def ready(up: Up) -> None:
@@ -125,11 +127,10 @@ def _stay(settings: ModelSettings, host: str, port: int | None, registry_url: st
     serve_until_stopped(settings, host, port, notes.home(), _progress, ready)
 
 
-def _leave(settings: ModelSettings, host: str, port: int | None, registry_url: str | None, as_json: bool) -> None:
-    arguments = ["--name", settings.name, "--model", settings.source.source, "--host", host]
+def _leave(settings: ModelSettings, host: str, port: int, registry_url: str | None, as_json: bool) -> None:
+    arguments = ["--name", settings.name, "--model", settings.source.source, "--host", host, "--port", str(port)]
     arguments += ["--accelerator", settings.accelerator.value, "--tensor-parallel", str(settings.tensor_parallel)]
     arguments += ["--pipeline-parallel", str(settings.pipeline_parallel)]
-    arguments += [] if port is None else ["--port", str(port)]
     arguments += [] if settings.gpu_type is None else ["--gpu-type", settings.gpu_type]
     arguments += [] if settings.context_tokens is None else ["--context-tokens", str(settings.context_tokens)]
     arguments += [] if registry_url is None else ["--register", registry_url]

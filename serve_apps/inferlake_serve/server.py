@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from inferlake_serve.cluster import LocalCluster, choose_port
+from inferlake_serve.cluster import LocalCluster
 from inferlake_serve.errors import ServeFailed
 from inferlake_serve.health import ask_health
 from inferlake_serve.processes import adopt_orphans, end_all_below, entry_of
@@ -40,25 +40,24 @@ class Up:
 
 
 def serve_until_stopped(
-    settings: ModelSettings, host: str, port: int | None, folder: Path, tell: Tell, ready: Callable[[Up], None]
+    settings: ModelSettings, host: str, port: int, folder: Path, tell: Tell, ready: Callable[[Up], None]
 ) -> None:
     """Start the model, call ``ready``, and stay until SIGINT, SIGTERM or SIGHUP. To be called in the main thread.
 
-    Raises ServePortInUse, ServeFailed. Whatever ends it, no process of it is left.
+    Raises ServeFailed. Whatever ends it, no process of it is left.
     """
     begun = time.monotonic()
 
     def say(what: str) -> None:
         tell(f"{time.monotonic() - begun:5.1f} s  {what}")
 
-    chosen = choose_port(host, port)
     adopt_orphans()
     with _stoppable(), _noted(settings, folder) as running, _cluster(settings, say) as cluster:
-        cluster.start_serve(host, chosen)
+        cluster.start_serve(host, port)
         _listen_to_signals()  # Ray installs handlers of its own
         say(f"Serve is up, loading {settings.source.source}")
         running = replace(running, logs=str(cluster.logs))
-        url = f"http://{host}:{chosen}"
+        url = f"http://{host}:{port}"
         _deploy(cluster, settings, url)
         running = replace(running, url=url)
         note(running, folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,8 @@ import httpx
 import psutil
 import pytest
 from serving_fixtures import LONG_START, need_engine, serve_up, serving_environment
+
+from inferlake_serve.model_source import SHIPPED_MODEL
 
 pytestmark = LONG_START
 
@@ -97,6 +100,19 @@ def test_a_killed_server_takes_its_processes_along(tmp_path: Path) -> None:
     while alive(helpers) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert alive(helpers) == []
+
+
+def test_weights_that_cannot_be_read_end_the_start_with_their_cause(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(SHIPPED_MODEL, broken)
+    (broken / "model.safetensors").write_bytes(b"these are no weights")
+    refused = inferlake(tmp_path / "home", "up", "--model", str(broken), "--name", "broken", "--port", "0")
+    assert refused.returncode == 1
+    assert "The model 'broken' did not start" in refused.stderr
+    logs = Path(refused.stderr.rsplit("Logs are in ", 1)[1].split(". Its log")[0])
+    assert any(logs.iterdir())
+    shutil.rmtree(logs.resolve().parents[1])
+    assert json.loads(inferlake(tmp_path / "home", "status", "--json").stdout) == []
 
 
 def test_a_port_in_use_is_named_with_its_option(tmp_path: Path) -> None:
