@@ -25,7 +25,7 @@ def real_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry
 
 @pytest.fixture
 def subject(real_registry: RegistryProcess) -> Iterator[Subject]:
-    """Give the real registry over HTTP; a double would be a parameter here, so that it cannot promise something else."""
+    """Give the real registry over HTTP; a double would be a parameter here, to promise the same."""
 
     @asynccontextmanager
     async def worker() -> AsyncIterator[AsyncClient]:
