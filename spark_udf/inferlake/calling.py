@@ -88,7 +88,7 @@ class UnplannedCall:
         query_id = f"{self.application_id}/{_local_property('spark.sql.execution.id') or ''}"
         bare = CallDescriptor(
             registry_url=self.registry_url,
-            reference=str(arguments[0][0].as_py()),
+            reference=str(next(iter(arguments))[0].as_py()),
             snapshot=None,
             input_names=names,
             query_id=query_id,
@@ -99,7 +99,11 @@ class UnplannedCall:
 
     def _checked(self, first: Arguments, batch: Arguments) -> Arguments:
         model = first[0][0]
-        if not model.is_valid or not pc.all(pc.equal(batch[0], model), skip_nulls=False).as_py():
+        # Null when anything is null, so a model that is missing in one row is refused as well.
+        same = pc.call_function(
+            "all", [pc.call_function("equal", [batch[0], model])], pc.ScalarAggregateOptions(skip_nulls=False)
+        )
+        if not model.is_valid or not same.as_py():
             raise ModelNotConstant(self.function)
         return batch
 

@@ -87,7 +87,7 @@ class Judge:
             return Verdict(canonical, Reason.VALIDATORS_DISAGREE, (Explanation("", "", message),))
         return Verdict(canonical, Reason.SCHEMA, errors)
 
-    def _explain(self, value: object) -> list[Explanation]:
+    def _explain(self, value: Any) -> list[Explanation]:
         found = []
         for error in explaining_validator(self._schema.text).iter_errors(value):
             message = error.message if len(error.message) <= MAX_MESSAGE else f"{error.message[: MAX_MESSAGE - 1]}…"

@@ -46,7 +46,8 @@ def check_schema(schema: SchemaLike) -> Schema:
     document = _document(schema)
     if not isinstance(document, bool | dict):
         raise InvalidSchema("a schema is a JSON object, or true or false")
-    kind = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)
+    # The stubs that type checkers bring know no schema but an object; true and false are schemas as well.
+    kind: Any = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)
     try:
         kind.check_schema(document)
     except jsonschema.SchemaError as error:
@@ -72,7 +73,8 @@ def fast_validator(text: str) -> jsonschema_rs.Validator:
 def explaining_validator(text: str) -> jsonschema.protocols.Validator:
     """Return the validator that explains the rows that failed."""
     document = json.loads(text)
-    kind = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)
+    # The stubs that type checkers bring know no schema but an object; true and false are schemas as well.
+    kind: Any = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)
     return kind(document, registry=referencing.Registry())
 
 

@@ -28,7 +28,9 @@ REJECTED_DDL: Final = (
     "reason string, errors string, schema_hash string, ai_output string, input string, source string, "
     "replay_of string, rejected_at timestamp"
 )
-REJECTED_TYPES: Final[Mapping[str, str]] = dict(item.split() for item in REJECTED_DDL.split(", "))
+REJECTED_TYPES: Final[Mapping[str, str]] = {
+    name: kind for name, _, kind in (item.partition(" ") for item in REJECTED_DDL.split(", "))
+}
 CALL: Final = "inferlake_call"  # what the summary is computed from, for rows of both outcomes
 CALL_DDL: Final = (
     "version string, attempts int, latency_ms double, prompt_tokens bigint, completion_tokens bigint, "
