@@ -65,7 +65,7 @@ def start(children: Children, folder: Path, model: str | None, ready: Callable[[
         return session
 
     at_registry, at_model, at_spark = _begin(registry_ready), _begin(model_ready), _begin(spark_ready)
-    parts: tuple[Future[Any], ...] = (at_registry, at_model, at_spark)
+    parts: list[Future[Any]] = [at_registry, at_model, at_spark]
     done, _ = wait(parts, return_when=FIRST_EXCEPTION)
     for future in done:
         future.result()

@@ -39,6 +39,8 @@ CALL_DDL: Final = (
 
 _SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]{0,99}")
 _MAX_RUN: Final = 200
+_PART: Final = r"`(?:[^`]|``)+`|[^.`\s;]+"
+_TABLE: Final = re.compile(rf"(?:{_PART})(?:\.(?:{_PART})){{0,2}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +90,10 @@ def base_folder(location: str | None, warehouse: str, table: Sequence[str]) -> s
 
 def table_parts(name: str) -> tuple[str, ...]:
     """Return the parts of a table's name: ``t``, ``db.t``, ``cat.db.t``, each possibly in backquotes."""
-    parts = tuple(
-        match[0][1:-1].replace("``", "`") if match[0].startswith("`") else match[0]
-        for match in re.finditer(r"`(?:[^`]|``)+`|[^.`\s]+", name)
-    )
-    if not 1 <= len(parts) <= 3 or quoted(parts).replace("`", "") != name.replace("`", ""):
+    if not _TABLE.fullmatch(name):
         raise InvalidArgument("table name", f"{name!r} is none; write table, db.table or catalog.db.table.")
-    return parts
+    pieces = re.findall(_PART, name)
+    return tuple(piece[1:-1].replace("``", "`") if piece.startswith("`") else piece for piece in pieces)
 
 
 def quoted(parts: Iterable[str]) -> str:
