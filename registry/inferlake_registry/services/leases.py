@@ -97,8 +97,10 @@ _FREE = ""
 
 
 def _clock(session: Session, model: Model) -> LimitClock:
-    # FOR UPDATE makes other processes wait on databases that lock rows; a writing SQLite transaction is alone anyway.
-    row = session.scalar(select(LimitClock).where(LimitClock.model_id == model.id).with_for_update())
+    # The model's row is locked, since the clock's may not be there yet: on databases that lock rows others wait here.
+    # A writing SQLite transaction is alone anyway.
+    session.execute(select(Model.id).where(Model.id == model.id).with_for_update())
+    row = session.get(LimitClock, model.id, populate_existing=True)
     if row is None:
         row = LimitClock(model_id=model.id, next_slot=0.0, paused_until=0.0)
         session.add(row)

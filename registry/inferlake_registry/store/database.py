@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.orm import Session
 
@@ -18,6 +18,7 @@ from inferlake_registry.contract.problems import BadSetting
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _BUSY_MS: Final = 10_000
+_MIGRATION_LOCK: Final = 0x1F_E21A  # any number, the same for all of us
 
 
 class Database:
@@ -91,5 +92,8 @@ def upgrade(engine: Engine) -> None:
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS))
     with engine.execution_options(inferlake_write=True).begin() as connection:
+        if connection.dialect.name == "postgresql":
+            # Two processes that begin at once: the second waits here and finds the work done.
+            connection.execute(select(func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
