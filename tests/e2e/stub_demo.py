@@ -83,7 +83,8 @@ def run(script: str, options: list[str]) -> None:
         )
         url = services._announced_url(registry, 60)
         ready(services.REGISTRY, url)
-        spark = local_spark.start(folder)
+        # In a thread as in the demo itself: in the main thread Spark would put its own handler in place of the demo's.
+        spark = services._begin(lambda: local_spark.start(folder)).result()
         ready(services.SPARK, spark.version)
         ready(services.SERVED, model.endpoint.origin)
         return services.Services(url, model.endpoint.origin, registry, spark)
