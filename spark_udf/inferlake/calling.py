@@ -128,10 +128,10 @@ def as_function(callee: Callee) -> Callable[[Iterator[tuple[pa.Array, ...]]], It
 
 
 def _options(column: pa.Array) -> dict[str, str] | None:
-    """Return the pairs of a map of texts that is options; None for anything else, which is data."""
-    if not pa.types.is_map(column.type) or not pa.types.is_string(column.type.item_type):
+    """Return the pairs of a map that is options; None for anything else, which is data."""
+    if not pa.types.is_map(column.type) or not pa.types.is_string(column.type.key_type):
         return None
-    pairs = dict(column[0].as_py() or ())
+    pairs = {key: str(value) for key, value in column[0].as_py() or ()}
     return pairs if are_options(pairs) else None
 
 

@@ -6,7 +6,7 @@ Only a function's name is exchanged, for one that carries the planned call; ever
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,6 +28,15 @@ _KEPT_TEXT: Final = re.compile(
     r"(CREATE (OR REPLACE )?(GLOBAL )?(TEMP |TEMPORARY )?(MATERIALIZED )?(VIEW|FUNCTION) |ALTER VIEW )"
 )
 _PLANNABLE: Final = frozenset({"ai_function", "try_ai_function"})
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Puts ``text`` into the place of a query's characters from ``start`` to ``end``."""
+
+    start: int
+    end: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,8 @@ def plan_query(
     keeps_text = _KEPT_TEXT.match(leading_words(text, 6)) is not None
     if not has_places and not keeps_text:
         require_constant_models(text, calls)
-    pinned: dict[FunctionCall, str] = {}
+    edits: list[Edit] = []
+    shown_as: dict[str, str] = {}
     lineages: list[Lineage] = []
     for call in calls:
         if call.function == "ai_validate":
@@ -79,10 +89,13 @@ def plan_query(
                 connection.registry.resolve(call.model)
             else:
                 planned = _plan(connection, text, call, call.model, quoting)
-                pinned[call] = register_planned(spark, call.function, planned)
+                name = register_planned(spark, call.function, planned)
+                shown_as[name] = call.function
                 lineages.append(Lineage.of(planned.descriptor))
-    shown_as = {name: call.function for call, name in pinned.items()}
-    return PlannedQuery(_exchanged(text, pinned), shown_as, tuple(lineages))
+                quoted = text[call.start] in '`"'
+                edits.append(Edit(call.start, call.start + len(call.function) + 2 * quoted, name))
+                edits += _quoted_literals(text, call, quoting)
+    return PlannedQuery(_edited(text, edits), shown_as, tuple(lineages))
 
 
 def _plan(connection: Connection, text: str, call: FunctionCall, model: str, quoting: Quoting) -> ModelCall:
@@ -143,11 +156,20 @@ def _check_validate(text: str, call: FunctionCall, quoting: Quoting) -> None:
         check_schema(tokens[0].text)
 
 
-def _exchanged(text: str, pinned: Mapping[FunctionCall, str]) -> str:
+def _quoted_literals(text: str, call: FunctionCall, quoting: Quoting) -> Iterator[Edit]:
+    """Yield the edits that make texts of the numbers in a call's options: Spark's maps have values of one type."""
+    last = call.arguments[-1]
+    pairs = _literal_map(text[last.start : last.end], quoting) if len(call.arguments) > 2 else None
+    if pairs is not None and are_options(pairs):
+        for token in tokenize(text[last.start : last.end], quoting)[2:-2:2]:
+            if token.kind is not TokenKind.STRING:
+                yield Edit(last.start + token.start, last.start + token.end, f"'{token.text}'")
+
+
+def _edited(text: str, edits: Iterable[Edit]) -> str:
     pieces: list[str] = []
     position = 0
-    for call, name in sorted(pinned.items(), key=lambda item: item[0].start):
-        quoted = text[call.start] in '`"'
-        pieces += [text[position : call.start], name]
-        position = call.start + len(call.function) + 2 * quoted
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        pieces += [text[position : edit.start], edit.text]
+        position = edit.end
     return "".join([*pieces, text[position:]])

@@ -17,6 +17,7 @@ from inferlake.connection import TOKEN_VARIABLE, URL_VARIABLE, Connection, conne
 from inferlake.embedded import embedded_registry
 from inferlake.errors import RegistryOutOfReach
 from inferlake.interceptor import intercept, release
+from inferlake.routing.restoring import restore_tables
 from inferlake.shipping import make_zip, shipped_already
 from inferlake.sql_functions import register_functions
 from inferlake.worker.answer_store import remove_application
@@ -51,6 +52,8 @@ def enable(
         for name in _PATCHED:
             setattr(pyspark.sql.functions, name, getattr(functions, name))
     register_functions(spark, connection)
+    if isinstance(connection.registry, Client):
+        restore_tables(spark, connection.registry)
     return spark
 
 
@@ -63,6 +66,14 @@ def disable(spark: SparkSession) -> None:
     for name in ("ai_query", "ai_validate", "try_ai_function", "ai_function"):
         spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {name}").collect()
     connect(None)
+    _close_client()
+
+
+def _close_client() -> None:
+    global _client
+    if _client is not None:
+        _client.close()
+        _client = None
 
 
 def _connection(spark: SparkSession, url: str, token: Secret | None) -> Connection:
@@ -70,8 +81,7 @@ def _connection(spark: SparkSession, url: str, token: Secret | None) -> Connecti
     global _client
     before = known()
     if _client is None or before is None or before.url != url.rstrip("/") or token is not None:
-        if _client is not None:
-            _client.close()
+        _close_client()
         _client = Client(url, token)
     _client.get("/readyz")
     return Connection(_client, str(spark.conf.get("spark.app.id", "")))

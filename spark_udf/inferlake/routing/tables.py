@@ -20,13 +20,18 @@ from inferlake.routing.marker import Marker
 
 def show_rejected(spark: SparkSession, table: Sequence[str], base: str, marker: Marker) -> None:
     """Make a run's rejected rows visible in the table; raises TableDiffers when it cannot take them."""
-    _create(spark, table, REJECTED_DDL, f"{base}/table")
+    create_rejected(spark, table, base)
     if not marker.report.rejected:
         return
-    if _is_ours(spark, table):
-        _add_partition(spark, table, marker.report.run_id, outcome_folder(marker.report.location, REJECTED))
+    if takes_partitions(spark, table):
+        add_partition(spark, table, marker.report.run_id, outcome_folder(marker.report.location, REJECTED))
     else:
         _append_once(spark, table, marker)
+
+
+def create_rejected(spark: SparkSession, table: Sequence[str], base: str) -> None:
+    """Create a table of rejected rows, unless a table of that name is there."""
+    _create(spark, table, REJECTED_DDL, f"{base}/table")
 
 
 def show_accepted(spark: SparkSession, table: Sequence[str], base: str, marker: Marker) -> None:
@@ -39,23 +44,28 @@ def show_accepted(spark: SparkSession, table: Sequence[str], base: str, marker: 
     renamed = any(name != stored for name, stored in names.items())
     files = [*table[:-1], f"{table[-1]}_files"] if renamed else table
     _create(spark, files, marker.file_schema.toDDL(), f"{base}/accepted")
-    if not _is_ours(spark, files):
+    if not takes_partitions(spark, files):
         raise TableDiffers(quoted(files), "it is not a Parquet table partitioned by run_id", marker.report.location)
     if marker.report.accepted:
-        _add_partition(spark, files, marker.report.run_id, outcome_folder(marker.report.location, ACCEPTED))
+        add_partition(spark, files, marker.report.run_id, outcome_folder(marker.report.location, ACCEPTED))
     if renamed:
         columns = ", ".join(f"{quoted([stored])} AS {quoted([name])}" for name, stored in names.items())
         spark.sql(f"CREATE VIEW IF NOT EXISTS {quoted(table)} AS SELECT {columns}, run_id FROM {quoted(files)}")
 
 
 def _create(spark: SparkSession, table: Sequence[str], ddl: str, location: str) -> None:
+    if spark.catalog.tableExists(quoted(table)):
+        return
+    # Spark logs a stack trace each time it reads a table whose own folder is not there.
+    spark.createDataFrame([], "value string").write.mode("ignore").text(location)
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS {quoted(table)} ({ddl}, run_id STRING) USING parquet PARTITIONED BY (run_id) "
         f"LOCATION {_literal(location)}"
     )
 
 
-def _is_ours(spark: SparkSession, table: Sequence[str]) -> bool:
+def takes_partitions(spark: SparkSession, table: Sequence[str]) -> bool:
+    """Tell whether a table is of our form: Parquet, partitioned by run_id."""
     rows = spark.sql(f"DESCRIBE TABLE EXTENDED {quoted(table)}").collect()
     names = [row["col_name"] for row in rows]
     provider = next((row["data_type"] for row in rows if row["col_name"] == "Provider"), "")
@@ -66,7 +76,8 @@ def _is_ours(spark: SparkSession, table: Sequence[str]) -> bool:
     return partition == ["run_id"]
 
 
-def _add_partition(spark: SparkSession, table: Sequence[str], run: str, folder: str) -> None:
+def add_partition(spark: SparkSession, table: Sequence[str], run: str, folder: str) -> None:
+    """Put a run's files into a table of ours; nothing happens when they are there."""
     partition = f"PARTITION (run_id = {_literal(run)}) LOCATION {_literal(folder)}"
     spark.sql(f"ALTER TABLE {quoted(table)} ADD IF NOT EXISTS {partition}")
 
