@@ -18,7 +18,7 @@ from demo_process import REAL, Demo, end, start, stub
 
 from inferlake.demo.job import SESSIONS
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(240)]
 
 Start = Callable[..., Demo]
 

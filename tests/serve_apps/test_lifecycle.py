@@ -19,7 +19,7 @@ from serving_fixtures import LONG_START, need_engine, serve_up, serving_environm
 
 from inferlake_serve.model_source import SHIPPED_MODEL
 
-pytestmark = LONG_START
+pytestmark = [pytest.mark.processes, LONG_START]
 
 
 @pytest.fixture(autouse=True)
