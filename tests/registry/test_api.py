@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -165,7 +166,16 @@ def test_what_is_below_a_model(sql: Sql, http: httpx.Client) -> None:
     assert sql.name in {row["model"] for row in http.get("/v1/health").json()}
 
 
-# --- who may ask
+# --- who asks, and who may
+
+
+def test_the_history_says_who_it_was(sql: Sql, http: httpx.Client) -> None:
+    sql.create()
+    for said in ("J%C3%B6rg%0A", "", "x" * 500, "%00%1b[31m"):
+        statement = f"ALTER MODEL {sql.name} SET qps.limit={len(said) + 1}"
+        http.post("/v1/sql", json={"statement": statement}, headers={"x-inferlake-user": said}).raise_for_status()
+    people = [row["by"] for row in reversed(sql.table("DESCRIBE HISTORY MODEL {m}"))]
+    assert people == [getpass.getuser(), "Jörg", "anonymous", "x" * 200, "[31m"]
 
 
 def test_a_token_is_wanted_for_everything_below_v1(start_registry: StartRegistry) -> None:

@@ -6,6 +6,7 @@ import pytest
 from registry_sql import LOCATION, Sql
 
 from inferlake_registry.contract.models import ModelType, ResponseFormat
+from inferlake_registry.services.show import matches
 from inferlake_sql.errors import InferlakeError
 
 # --- CREATE
@@ -712,6 +713,32 @@ def test_patterns_of_show(sql: Sql) -> None:
     assert len(sql.table("SHOW MODELS LIKE '{m}_ALPHA|{m}_beta'")) == 2
     assert len(sql.table("SHOW MODELS '{m}_be*'")) == 1
     assert [row["health"] for row in sql.table("SHOW MODEL HEALTH LIKE '{m}_b*'")] == ["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "fits"),
+    [
+        (None, "anything", True),
+        ("*", "", True),
+        ("a*", "ABC", True),
+        ("*c", "abc", True),
+        ("a*c", "ac", True),
+        ("ab*bc", "abc", False),  # the two ends may not share a letter
+        ("a*b*c", "a--b--c", True),
+        ("a*b*c", "acb", False),
+        ("a", "ab", False),
+        (" a | b ", "b", True),
+        ("a.c", "abc", False),
+        ("[a]", "a", False),
+        ("STRASSE", "straße", True),
+    ],
+)
+def test_a_pattern_means_what_sparks_means(pattern: str | None, name: str, fits: bool) -> None:
+    assert matches(pattern, name) is fits
+
+
+def test_a_pattern_cannot_be_made_to_take_forever() -> None:
+    assert not matches("*a" * 2_000 + "*b", "a" * 255)
 
 
 def test_parameter_markers(sql: Sql) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, datetime
 
 from sqlalchemy import select
+from sqlalchemy.orm import selectinload
 
 from inferlake_registry.contract.statements import Column, ColumnType, Scalar, StatementResult
-from inferlake_registry.services.listings.models import last_samples, standing_of
+from inferlake_registry.services.listings.models import last_samples, standing_of, standings
 from inferlake_registry.services.listings.portrait import PropertyItem, create_statement, effective_properties
 from inferlake_registry.services.models import aliases_of, get, get_version, live
 from inferlake_registry.services.work import Work
@@ -48,15 +48,35 @@ def matches(pattern: str | None, name: str) -> bool:
     """Return whether a name fits a pattern of SHOW: ``*`` is anything, ``|`` is or, case does not matter."""
     if pattern is None:
         return True
-    options = [re.escape(option.strip()).replace(r"\*", ".*") for option in pattern.split("|")]
-    return any(re.fullmatch(option, name, re.IGNORECASE | re.DOTALL) for option in options)
+    return any(_fits(option.strip().casefold(), name.casefold()) for option in pattern.split("|"))
+
+
+def _fits(option: str, name: str) -> bool:
+    """Match one pattern in time linear in the name; a regular expression could be made to take forever."""
+    first, *rest = option.split("*")
+    if not rest:
+        return option == name
+    if not name.startswith(first) or len(name) < len(first) + len(rest[-1]) or not name.endswith(rest[-1]):
+        return False
+    place, end = len(first), len(name) - len(rest[-1])
+    for piece in rest[:-1]:
+        found = name.find(piece, place, end)
+        if found < 0:
+            return False
+        place = found + len(piece)
+    return True
 
 
 def _living(work: Work, pattern: str | None, namespace: str | None = None) -> list[Model]:
-    models = work.session.scalars(select(Model).where(Model.dropped_at.is_(None)).order_by(Model.name_key)).all()
+    # What is shown of them comes in one query a table, not one a model.
+    everything = (
+        selectinload(Model.versions).selectinload(Version.properties),
+        selectinload(Model.activations),
+    )
+    living = select(Model).where(Model.dropped_at.is_(None)).order_by(Model.name_key).options(*everything)
     return [
         model
-        for model in models
+        for model in work.session.scalars(living)
         if (namespace is None or _below(model.name_key, namespace))
         and (matches(pattern, model.name) or matches(pattern, parse_name(model.name).last))
     ]
@@ -74,6 +94,7 @@ def _health(work: Work, model: Model) -> str:
 def show_models(work: Work, statement: ShowModels) -> StatementResult:
     """SHOW MODELS."""
     namespace = None if statement.namespace is None else statement.namespace.key
+    health = {name: standing.shown_as for name, standing in standings(work.session, work.now)}
     rows: list[tuple[Scalar, ...]] = []
     for model in _living(work, statement.pattern, namespace):
         active = get_version(model, live(model).version)
@@ -86,7 +107,7 @@ def show_models(work: Work, statement: ShowModels) -> StatementResult:
                 active.provider,
                 active.version,
                 model.enabled,
-                _health(work, model),
+                health[model.name],
                 model.comment,
             )
         )
@@ -196,19 +217,21 @@ def history(work: Work, statement: DescribeHistory) -> StatementResult:
 
 def show_health(work: Work, statement: ShowHealth) -> StatementResult:
     """SHOW MODEL HEALTH."""
+    found = _living(work, statement.pattern)
+    health = dict(standings(work.session, work.now))
+    samples = last_samples(work.session, [model.id for model in found], 1)
     rows: list[tuple[Scalar, ...]] = []
-    for model in _living(work, statement.pattern):
-        standing = standing_of(work.session, model.id, work.now)
-        samples = last_samples(work.session, [model.id]).get(model.id)
-        last = samples[-1] if samples else None
+    for model in found:
+        standing = health[model.name]
+        last = samples[model.id][-1] if samples[model.id] else None
         rows.append(
             (
                 model.name,
-                _health(work, model),
-                None if standing is None else _moment(standing.since),
+                standing.shown_as,
+                _moment(standing.since),
                 None if last is None else _moment(last.at),
                 None if last is None else last.latency_ms,
-                None if standing is None else standing.cause,
+                standing.cause,
             )
         )
     columns = {"model": _S, "health": _S, "since": _T, "last_probe": _T, "latency_ms": _D, "cause": _S}

@@ -17,6 +17,7 @@ from inferlake_registry.store.schema import Activation, HealthSample, Model, Mod
 from inferlake_sql.properties import find_spec
 
 STRIP_LENGTH: Final = 30
+_MODELS_A_QUERY: Final = 100  # SQLite takes at most 500 parts of one union
 _INTERVAL_KEY: Final = "probe.interval.ms"
 _INTERVAL_MS: Final = float(find_spec(_INTERVAL_KEY).default or 0)
 _DEFAULT_CONCURRENCY: Final = int(find_spec("concurrency.limit").default or 0)
@@ -118,21 +119,20 @@ def standing_of(session: Session, model_id: str, now: datetime) -> Standing | No
 
 
 def last_samples(session: Session, model_ids: Sequence[str], count: int = STRIP_LENGTH) -> dict[str, list[Sample]]:
-    """Return the last probes of each model, oldest first, in one query that reads only those rows."""
-    if not model_ids:
-        return {}
-    parts = [
-        select(HealthSample)
-        .where(HealthSample.model_id == model_id)
-        .order_by(HealthSample.at.desc())
-        .limit(count)
-        .subquery()
-        for model_id in model_ids
-    ]
-    rows = session.execute(union_all(*(select(part) for part in parts)))
+    """Return the last probes of each model, oldest first, in queries that read only those rows."""
     samples: dict[str, list[Sample]] = {model_id: [] for model_id in model_ids}
-    for _, model_id, at, ok, state, latency_ms, http_status, cause in rows:
-        samples[model_id].append(Sample(at, ok, Health(state), latency_ms, http_status, cause))
+    for start in range(0, len(model_ids), _MODELS_A_QUERY):
+        parts = [
+            select(HealthSample)
+            .where(HealthSample.model_id == model_id)
+            .order_by(HealthSample.at.desc())
+            .limit(count)
+            .subquery()
+            for model_id in model_ids[start : start + _MODELS_A_QUERY]
+        ]
+        rows = session.execute(union_all(*(select(part) for part in parts)))
+        for _, model_id, at, ok, state, latency_ms, http_status, cause in rows:
+            samples[model_id].append(Sample(at, ok, Health(state), latency_ms, http_status, cause))
     for found in samples.values():
         found.sort(key=lambda sample: sample.at)
     return samples
