@@ -50,7 +50,8 @@ def show_accepted(spark: SparkSession, table: Sequence[str], base: str, marker: 
         add_partition(spark, files, marker.report.run_id, outcome_folder(marker.report.location, ACCEPTED))
     if renamed:
         columns = ", ".join(f"{quoted([stored])} AS {quoted([name])}" for name, stored in names.items())
-        spark.sql(f"CREATE VIEW IF NOT EXISTS {quoted(table)} AS SELECT {columns}, run_id FROM {quoted(files)}")
+        run_id = "" if "run_id" in map(str.casefold, names) else ", run_id"
+        spark.sql(f"CREATE VIEW IF NOT EXISTS {quoted(table)} AS SELECT {columns}{run_id} FROM {quoted(files)}")
 
 
 def _create(spark: SparkSession, table: Sequence[str], ddl: str, location: str) -> None:
