@@ -1,4 +1,4 @@
-"""The wheel as a zip given to Spark, on executors whose Python has the base dependencies only."""
+"""The wheel as a .zip in ``spark.submit.pyFiles``, on executors that have the base dependencies only."""
 
 from __future__ import annotations
 

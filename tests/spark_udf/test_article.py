@@ -81,7 +81,7 @@ def test_the_article_runs_as_printed(spark_of_the_article: SparkSession, lake: L
     assert {row.session_id: row.v.valid for row in judged.collect()} == {"s1": True, "s2": False}
     routed = inferlake.route_rejected(df_with_labels, "ai_output", SCHEMA, keys="session_id", run=lake.model)
     assert (routed.summary.accepted, routed.summary.rejected) == (1, 1)
-    rejected = spark.table("ai_output_rejected").collect()
+    rejected = spark.table("ai_output_rejected").where(F.col("run_id") == lake.model).collect()
     assert [(row.row_key, row.reason, row.model_version) for row in rejected] == [("s2", "null_input", "2.1")]
     assert lake.stub.calls == 2
 
