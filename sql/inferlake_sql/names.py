@@ -30,8 +30,8 @@ class ModelName:
 
     @property
     def key(self) -> str:
-        """The name to look up by: case-folded, NFC, unambiguous about dots inside a part."""
-        return ".".join(quote_part(unicodedata.normalize("NFC", part.casefold())) for part in self.parts)
+        """The name to look up by: case-folded, NFC, unambiguous about dots inside a part. It is what is stored."""
+        return ".".join(_quote_unless_plain(unicodedata.normalize("NFC", part.casefold())) for part in self.parts)
 
     @property
     def namespace(self) -> str:
@@ -94,8 +94,15 @@ def _check_text(what: str, text: str) -> None:
 
 def quote_part(part: str) -> str:
     """Return one part of a name as SQL: bare when it is a plain word outside the language, else in backquotes."""
-    plain = _PLAIN.fullmatch(part) and part.upper() not in KEYWORDS
-    return part if plain else "`" + part.replace("`", "``") + "`"
+    return _quote(part) if part.upper() in KEYWORDS else _quote_unless_plain(part)
+
+
+def _quote_unless_plain(part: str) -> str:
+    return part if _PLAIN.fullmatch(part) else _quote(part)
+
+
+def _quote(part: str) -> str:
+    return "`" + part.replace("`", "``") + "`"
 
 
 def parse_name(text: str) -> ModelName:

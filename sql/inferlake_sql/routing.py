@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from inferlake_sql.scan import Lexeme, Shape, lexemes
-
-# Words that can stand between two names in a query, so that `SELECT validate FROM against` stays Spark's.
-_CONNECTING_WORDS: Final = """
-AND ANTI AS ASC BETWEEN BY CROSS DESC DISTINCT DIV ELSE EXCEPT FROM FULL GROUP HAVING ILIKE IN INNER INTERSECT INTO
-IS JOIN LATERAL LEFT LIKE LIMIT MINUS NATURAL NOT OFFSET ON OR ORDER OUTER OVER REGEXP RIGHT RLIKE SELECT SEMI SET
-THEN UNION USING VALUES WHEN WHERE WINDOW WITH
-"""
-_CONNECTING: Final = frozenset(_CONNECTING_WORDS.split())
+from inferlake_sql.vocabulary import CONNECTING
 
 
 def find_routing(text: str) -> int | None:
@@ -48,7 +39,7 @@ def _is_routing(text: str, window: list[Lexeme]) -> bool:
     if _word(text, validate) != "VALIDATE" or _word(text, against) != "AGAINST":
         return False
     word = _word(text, column)
-    named = text[column.start] in '`"' or (word != "" and word not in _CONNECTING)
+    named = text[column.start] in '`"' or (word != "" and word not in CONNECTING)
     return named and (schema.shape is Shape.STRING or text[schema.start] in ":?")
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
@@ -29,9 +29,8 @@ class TokenKind(Enum):
     END = auto()  # behind the last token
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token and the slice of the source it came from."""
+class Token(NamedTuple):
+    """One token and the slice of the source it came from; a tuple, because texts have thousands of them."""
 
     kind: TokenKind
     text: str
@@ -132,19 +131,13 @@ def _convert(text: str, raw: list[SqlglotToken], quoting: Quoting) -> Iterator[T
             continue
         position = token.end + 1
         kind = _KINDS.get(token.token_type, TokenKind.MARK)
-        source = text[token.start : position]
-        yield Token(kind, _content(kind, token, source, quoting), token.start, position)
-
-
-def _content(kind: TokenKind, token: SqlglotToken, source: str, quoting: Quoting) -> str:
-    match kind:
-        case TokenKind.QUOTED:
-            return token.text
-        case TokenKind.STRING:
-            raw = quoting.escaped_string_literals and token.token_type is TokenType.STRING
-            return source[1:-1] if raw else token.text
-        case _:
-            return source
+        content = text[token.start : position]
+        if kind is TokenKind.QUOTED:
+            content = token.text
+        elif kind is TokenKind.STRING:
+            raw_string = quoting.escaped_string_literals and token.token_type is TokenType.STRING
+            content = content[1:-1] if raw_string else token.text
+        yield Token(kind, content, token.start, position)
 
 
 def _join_doubled_quotes(text: str, tokens: Iterator[Token]) -> Iterator[Token]:

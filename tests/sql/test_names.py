@@ -55,6 +55,7 @@ def test_a_dot_inside_a_part_is_not_a_dot_between_parts() -> None:
 def test_a_name_that_is_a_word_of_the_language_is_printed_in_backquotes() -> None:
     assert name("if").display == "`if`"
     assert name("Version").display == "`Version`"
+    assert name("Version").key == "version"
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from inferlake_sql.grammar import FORMS, Kind, is_model_statement, recognise
         ("CREATE TABLE t AS SELECT a FROM b VALIDATE `a``b` AGAINST 'x''y' REJECTED INTO r", Kind.ROUTE),
         ("CREATE TABLE t AS SELECT a FROM b VALIDATE ```` AGAINST ? REJECTED INTO r", Kind.ROUTE),
         ('CREATE TABLE t AS SELECT a FROM b VALIDATE "a" AGAINST ? REJECTED INTO r', Kind.ROUTE),
+        ("CREATE TABLE t AS SELECT a FROM b VALIDATE `limit` AGAINST ? REJECTED INTO r", Kind.ROUTE),
         ('DESCRIBE HISTORY MODEL "m"', Kind.HISTORY),
         ("  /* x */\n-- y\nALTER/**/MODEL m", Kind.ALTER),
     ],
