@@ -126,10 +126,10 @@ def test_a_seed_with_a_temperature_does_not_end_the_engine(http: httpx.Client) -
 
 
 def test_the_served_model_is_as_good_as_its_card_says(http: httpx.Client) -> None:
-    """The card claims 38.3 % of the held-out sentences, which is little; serving must neither add to it nor lose it."""
+    """The card claims 47.2 % of the held-out sentences, which is little; serving must neither add to it nor lose it."""
     asked = list(heldout_examples())[::4]
     with ThreadPoolExecutor(16) as pool:
         said = list(pool.map(lambda example: parse_answer(content(ask(http, example.user))), asked))
     right = sum(one is example.label for one, example in zip(said, asked, strict=True))
     assert None not in said
-    assert right / len(asked) == pytest.approx(0.383, abs=0.06)  # a quarter of the sentences: two standard errors
+    assert right / len(asked) == pytest.approx(0.472, abs=0.06)  # a quarter of the sentences: two standard errors
