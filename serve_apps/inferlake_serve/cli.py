@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Final
+from pathlib import Path
+from typing import Final, TextIO
 
 import click
 from rich.console import Console
@@ -19,7 +22,7 @@ from inferlake_serve.errors import NotServed
 from inferlake_serve.health import ask_health
 from inferlake_serve.installation import check_engine
 from inferlake_serve.model_source import SHIPPED_NAME, check_head_size, find_model
-from inferlake_serve.running import Running, list_running
+from inferlake_serve.running import Running, list_running, sweep
 from inferlake_serve.settings import Accelerator, ModelSettings
 from inferlake_sql.secret import Secret
 
@@ -75,6 +78,7 @@ def up(
         pipeline_parallel=pipeline_parallel,
         context_tokens=context_tokens,
     )
+    sweep(notes.home())
     chosen = choose_port(host, port)
     if foreground:
         _stay(settings, host, chosen, registry_url, as_json)
@@ -103,6 +107,7 @@ def status(as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def down(name: str | None, as_json: bool) -> None:
     """Stop the model served as NAME, or everything that is served from this machine."""
+    sweep(notes.home())
     served = list_running(notes.home())
     chosen = [one for one in served if name in (None, one.name)]
     if name is not None and not chosen:
@@ -120,11 +125,14 @@ def down(name: str | None, as_json: bool) -> None:
 def _stay(settings: ModelSettings, host: str, port: int, registry_url: str | None, as_json: bool) -> None:
     from inferlake_serve.server import Up, serve_until_stopped
 
-    def ready(up: Up) -> None:
-        _register(registry_url, settings.name, up.url)
-        click.echo(_line(up.running, up.url, up.seconds) if as_json else _sentence(settings.name, up.url))
+    with _own_output() as output:
 
-    serve_until_stopped(settings, host, port, notes.home(), _progress, ready)
+        def ready(up: Up) -> None:
+            _register(registry_url, settings.name, up.url)
+            line = _line(up.running, up.url, up.seconds) if as_json else _sentence(settings.name, up.url)
+            click.echo(line, file=output)
+
+        serve_until_stopped(settings, host, port, notes.home(), _progress, ready)
 
 
 def _leave(settings: ModelSettings, host: str, port: int, registry_url: str | None, as_json: bool) -> None:
@@ -140,6 +148,14 @@ def _leave(settings: ModelSettings, host: str, port: int, registry_url: str | No
     else:
         click.echo(_sentence(settings.name, str(json.loads(line)["url"])))
         click.echo("It stays up; `inferlake serve down` stops it.")
+
+
+@contextmanager
+def _own_output() -> Iterator[TextIO]:
+    """Keep standard output for what we say: Ray's threads write to it as well, and its logs have all of that."""
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as output, Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        yield output
 
 
 def _register(registry_url: str | None, name: str, url: str) -> None:

@@ -31,10 +31,9 @@ _ENVIRONMENT: Final = {
 class LocalCluster:
     """Daemons as children of this process, their files in a folder of their own that goes when they do."""
 
-    def __init__(self, accelerator: Accelerator) -> None:
-        # Sockets live below it, and a socket's path may be 107 characters long: so not in the user's own folder.
-        self.folder = Path(tempfile.mkdtemp(prefix="inferlake-", dir="/tmp"))
-        os.environ.update(_ENVIRONMENT, TMPDIR=str(self.folder))
+    def __init__(self, accelerator: Accelerator, folder: Path) -> None:
+        self.folder = folder
+        os.environ.update(_ENVIRONMENT, TMPDIR=str(folder))
         os.environ.pop("RAY_ADDRESS", None)  # this cluster is never somebody else's
         import ray
 
@@ -84,9 +83,9 @@ class LocalCluster:
         status = serve.status().applications.get(name)
         messages = [] if status is None else [deployment.message for deployment in status.deployments.values()]
         lines = [line.strip() for message in messages for line in message.splitlines() if line.strip()]
-        # A traceback's last line names the error; Serve may add sentences about retries after it.
-        errors = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
-        return (errors or lines or [""])[-1][:500]
+        # What follows the last line that names an error is its message, which may go over several lines.
+        errors = [at for at, line in enumerate(lines) if line.partition(":")[0].endswith(("Error", "Exception"))]
+        return " ".join(lines[errors[-1] if errors else -1 :])[:500].rstrip(" .:")
 
     def stop(self, *, keep_files: bool) -> None:
         """Let Serve finish what is in flight, then end the daemons. It may be called at any point of the start."""
@@ -98,6 +97,14 @@ class LocalCluster:
         self._ray.shutdown()
         if not keep_files:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def make_folder() -> Path:
+    """Return a new folder for a cluster's files.
+
+    Sockets lie in it, and the path of a socket may be 107 characters long: so it is not in the user's own folder.
+    """
+    return Path(tempfile.mkdtemp(prefix="inferlake-serve-", dir="/tmp"))
 
 
 def choose_port(host: str, wanted: int | None) -> int:

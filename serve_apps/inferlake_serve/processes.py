@@ -72,6 +72,11 @@ def end_all_below(root: int) -> None:
             time.sleep(0.05)
 
 
+def holding(folder: Path) -> tuple[ProcessEntry, ...]:
+    """Return the processes that have a file below ``folder`` open: what is left of a server that was killed."""
+    return tuple(entry for entry in process_table() if _holds(entry, folder))
+
+
 def end_each(entries: Iterable[ProcessEntry]) -> None:
     """Kill processes that are nobody's any more."""
     for entry in entries:
@@ -83,6 +88,16 @@ def send(entry: ProcessEntry, sign: signal.Signals) -> None:
     if entry in process_table():
         with contextlib.suppress(ProcessLookupError):
             os.kill(entry.pid, sign)
+
+
+def _holds(entry: ProcessEntry, folder: Path) -> bool:
+    # Somebody else's process does not tell what it has open, and is not ours to end.
+    with contextlib.suppress(OSError):
+        for link in Path(f"/proc/{entry.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                if link.readlink().is_relative_to(folder):
+                    return True
+    return False
 
 
 def _bury() -> None:

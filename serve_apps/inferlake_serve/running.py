@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from inferlake_serve.processes import ProcessEntry, below, process_table
+from inferlake_serve.processes import ProcessEntry, below, end_each, holding, process_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Running:
     pid: int
     started: int
     since: str  # ISO 8601, UTC
-    logs: str
+    files: str  # of its Ray cluster, logs among them
     url: str | None = None
 
     @property
@@ -56,15 +57,23 @@ def forget(running: Running, folder: Path) -> None:
 
 
 def list_running(folder: Path) -> tuple[Running, ...]:
-    """Return the servers that run, by name; the notes of those that were killed are thrown away."""
-    alive = []
-    for file in sorted(folder.glob("*.json")):
-        running = Running(**json.loads(file.read_text(encoding="utf-8")))
-        if running.process is not None:
-            alive.append(running)
-        else:
-            file.unlink(missing_ok=True)
-    return tuple(sorted(alive, key=lambda one: (one.name, one.since)))
+    """Return the servers that run, by name."""
+    return tuple(one for one in _noted(folder) if one.process is not None)
+
+
+def sweep(folder: Path) -> None:
+    """Clear away what servers left behind that were killed: processes, files and notes."""
+    for one in _noted(folder):
+        if one.process is None:
+            end_each(holding(Path(one.files)))
+            shutil.rmtree(one.files, ignore_errors=True)
+            forget(one, folder)
+
+
+def _noted(folder: Path) -> tuple[Running, ...]:
+    files = folder.glob("*.json")
+    noted = (Running(**json.loads(file.read_text(encoding="utf-8"))) for file in files)
+    return tuple(sorted(noted, key=lambda one: (one.name, one.since)))
 
 
 def _file(pid: int, folder: Path) -> Path:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from inferlake_serve.cluster import LocalCluster
+from inferlake_serve.cluster import LocalCluster, make_folder
 from inferlake_serve.errors import ServeFailed
 from inferlake_serve.health import ask_health
 from inferlake_serve.processes import adopt_orphans, end_all_below, entry_of
@@ -52,11 +52,10 @@ def serve_until_stopped(
         tell(f"{time.monotonic() - begun:5.1f} s  {what}")
 
     adopt_orphans()
-    with _stoppable(), _noted(settings, folder) as running, _cluster(settings, say) as cluster:
+    with _stoppable(), _noted(settings, folder) as running, _cluster(settings, Path(running.files), say) as cluster:
         cluster.start_serve(host, port)
         _listen_to_signals()  # Ray installs handlers of its own
         say(f"Serve is up, loading {settings.source.source}")
-        running = replace(running, logs=str(cluster.logs))
         url = f"http://{host}:{port}"
         _deploy(cluster, settings, url)
         running = replace(running, url=url)
@@ -107,7 +106,7 @@ def _noted(settings: ModelSettings, folder: Path) -> Iterator[Running]:
     me = entry_of(os.getpid())
     assert me is not None
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    running = Running(settings.name, settings.source.source, me.pid, me.started, since, logs="")
+    running = Running(settings.name, settings.source.source, me.pid, me.started, since, files=str(make_folder()))
     note(running, folder)
     try:
         yield running
@@ -116,12 +115,12 @@ def _noted(settings: ModelSettings, folder: Path) -> Iterator[Running]:
 
 
 @contextmanager
-def _cluster(settings: ModelSettings, say: Tell) -> Iterator[LocalCluster]:
+def _cluster(settings: ModelSettings, files: Path, say: Tell) -> Iterator[LocalCluster]:
     say("starting Ray")
     cluster: LocalCluster | None = None
     failed = False
     try:
-        cluster = LocalCluster(settings.accelerator)
+        cluster = LocalCluster(settings.accelerator, files)
         _listen_to_signals()
         say("Ray is up, starting Serve")
         yield cluster

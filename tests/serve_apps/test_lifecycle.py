@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -42,7 +43,7 @@ def alive(processes: list[psutil.Process]) -> list[str]:
 
 
 def ray_folders() -> set[Path]:
-    return set(Path("/tmp").glob("inferlake-*"))
+    return set(Path("/tmp").glob("inferlake-serve-*"))
 
 
 def test_up_status_down_where_the_starting_command_is_long_gone(tmp_path: Path) -> None:
@@ -60,13 +61,13 @@ def test_up_status_down_where_the_starting_command_is_long_gone(tmp_path: Path) 
     assert shown["health"]["requests"] == 0  # the proof of its readiness is not among them
     assert inferlake(home, "down", "other").returncode == 1
 
-    helpers = below(facts["pid"])
+    server = psutil.Process(facts["pid"])
+    helpers = below(server.pid)
     assert len(helpers) > 5
-    assert psutil.Process(facts["pid"]).ppid() != os.getpid()
+    assert server.ppid() != os.getpid()
     down = inferlake(home, "down", "labels")
     assert down.stdout == f"stopped labels ({facts['url']})\n"
-    assert not psutil.pid_exists(facts["pid"])
-    assert alive(helpers) == []
+    assert alive([server, *helpers]) == []
     assert ray_folders() == folders
     assert json.loads(inferlake(home, "status", "--json").stdout) == []
     with pytest.raises(httpx.ConnectError):
@@ -109,7 +110,9 @@ def test_weights_that_cannot_be_read_end_the_start_with_their_cause(tmp_path: Pa
     refused = inferlake(tmp_path / "home", "up", "--model", str(broken), "--name", "broken", "--port", "0")
     assert refused.returncode == 1
     assert "The model 'broken' did not start" in refused.stderr
-    logs = Path(refused.stderr.rsplit("Logs are in ", 1)[1].split(". Its log")[0])
+    found = re.search(r"Logs are in (/tmp/inferlake-serve-\w+/session_latest/logs)\.", refused.stderr)
+    assert found, refused.stderr
+    logs = Path(found[1])
     assert any(logs.iterdir())
     shutil.rmtree(logs.resolve().parents[1])
     assert json.loads(inferlake(tmp_path / "home", "status", "--json").stdout) == []

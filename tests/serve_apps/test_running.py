@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 from inferlake_serve.processes import entry_of
-from inferlake_serve.running import Running, forget, home, list_running, note
+from inferlake_serve.running import Running, forget, home, list_running, note, sweep
 
 
 def running(pid: int, name: str = "labels") -> Running:
     entry = entry_of(pid)
     assert entry is not None
-    return Running(name, "/models/labels", pid, entry.started, "2026-01-01T00:00:00+00:00", logs="/tmp/logs")
+    return Running(name, "/models/labels", pid, entry.started, "2026-01-01T00:00:00+00:00", files="/nowhere/files")
 
 
 def test_a_server_is_listed_as_long_as_it_is_noted(tmp_path: Path) -> None:
@@ -28,13 +29,29 @@ def test_a_server_is_listed_as_long_as_it_is_noted(tmp_path: Path) -> None:
     assert list_running(tmp_path) == ()
 
 
-def test_the_note_of_a_process_that_ended_is_thrown_away(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        note(running(process.pid), tmp_path)
-        assert len(list_running(tmp_path)) == 1
-        process.communicate(b"\n")
-    assert list_running(tmp_path) == ()
-    assert list(tmp_path.iterdir()) == []
+def test_what_a_killed_server_left_is_swept_away(tmp_path: Path) -> None:
+    notes, files = tmp_path / "notes", tmp_path / "files"
+    files.mkdir()
+    holder = "import sys; held = open(sys.argv[1], 'w'); print(flush=True); input()"
+    with (
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as server,
+        subprocess.Popen(
+            [sys.executable, "-c", holder, str(files / "log")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as helper,
+    ):
+        assert helper.stdout is not None
+        helper.stdout.readline()
+        note(replace(running(server.pid), files=str(files)), notes)
+        sweep(notes)
+        assert len(list_running(notes)) == 1
+        assert helper.poll() is None
+        server.kill()
+        server.wait()
+        assert list_running(notes) == ()
+        sweep(notes)
+        assert helper.wait(10) == -signal.SIGKILL
+    assert list(tmp_path.iterdir()) == [notes]
+    assert list(notes.iterdir()) == []
 
 
 def test_a_number_that_another_process_got_is_not_the_server(tmp_path: Path) -> None:
