@@ -19,6 +19,9 @@ SCHEMA: Final = """\
 # A label is short; a model that was left free may go on talking, and would be paid for it.
 MAX_TOKENS: Final = 64
 
+# Only where the model is left free; as people let models talk who want variety.
+FREE_TEMPERATURE: Final = 1.5
+
 PIPELINE: Final = f"""\
 schema = '''{SCHEMA}'''
 

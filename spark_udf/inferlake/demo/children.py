@@ -93,10 +93,13 @@ class Children:
                     child.process.wait(_GRACE_SECONDS)
         for sign in (signal.SIGTERM, signal.SIGKILL):
             deadline = time.monotonic() + _LAST_GRACE_SECONDS
-            for pid in descendants(os.getpid()):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, sign)
-            while self._remaining() and time.monotonic() < deadline:
+            told_pids: set[int] = set()
+            # Looked for again and again: a Ray that is just starting starts helpers while it is being stopped.
+            while (remaining := self._remaining()) and time.monotonic() < deadline:
+                for pid in set(remaining) - told_pids:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, sign)
+                told_pids |= set(remaining)
                 time.sleep(0.05)
 
     def _remaining(self) -> tuple[int, ...]:

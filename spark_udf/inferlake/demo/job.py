@@ -12,7 +12,7 @@ from pyspark.sql.types import StringType
 
 import inferlake
 from inferlake import functions as F
-from inferlake.demo.article import MAX_TOKENS, MODEL, SCHEMA
+from inferlake.demo.article import FREE_TEMPERATURE, MAX_TOKENS, MODEL, SCHEMA
 from inferlake.demo.report import AcceptedRow, Agreement, Half, RejectedRow
 from inferlake.result import ErrorCode
 
@@ -69,12 +69,18 @@ def label(sessions: DataFrame) -> DataFrame:
 
 
 def _answered(sessions: DataFrame, schema: str | None) -> DataFrame:
+    # Left free, the model is also warm: at temperature 0 the small one never errs in form, and nothing would be found.
+    options = (
+        {"max_tokens": MAX_TOKENS}
+        if schema is not None
+        else {"max_tokens": MAX_TOKENS, "temperature": FREE_TEMPERATURE}
+    )
     answer = F.ai_function(
         model=MODEL,
         input_columns=["events", "media_url"],
         output_type=StringType(),
         timeout_ms=30_000,
-        options={"max_tokens": MAX_TOKENS},
+        options=options,
         response_schema=schema,
         returns="struct",
         # An endpoint that dies half-way must not take the rows with it that it has answered.

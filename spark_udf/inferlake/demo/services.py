@@ -47,7 +47,7 @@ def start(children: Children, folder: Path, model: str | None, ready: Callable[[
     """
     seconds = float(os.environ.get("INFERLAKE_DEMO_START_SECONDS", _START_SECONDS))
     registry = children.start(REGISTRY, (*_INFERLAKE, "registry", "serve", *_keeping(folder)))
-    served = children.start(SERVED, (*_INFERLAKE, "serve", "up", *_serving(model)))
+    served = children.start(SERVED, (*_INFERLAKE, "serve", "up", *_serving(model)), {"INFERLAKE_HOME": str(folder)})
 
     def registry_ready() -> str:
         url = _announced_url(registry, seconds)
@@ -74,7 +74,7 @@ def start(children: Children, folder: Path, model: str | None, ready: Callable[[
 
 def _serving(model: str | None) -> Sequence[str]:
     chosen = ("--model", model) if model is not None else ()
-    return ("--name", MODEL, *chosen, "--port", "0", "--json")
+    return ("--name", MODEL, *chosen, "--port", "0", "--foreground", "--json")
 
 
 def _keeping(folder: Path) -> Sequence[str]:

@@ -78,7 +78,7 @@ def _about(sessions: job.Input) -> str:
     return (
         f"{sessions.rows} session logs in eight languages. {sessions.null_rows} are empty and will cost nothing, the "
         f"others are {sessions.different} different requests. One half asks the endpoint to keep to the schema "
-        f"([italic]response_schema=schema[/]), the other leaves the model free: there the checks have work to do."
+        f"([italic]response_schema=schema[/]), the other leaves the model free and warm, so the checks have work."
     )
 
 
