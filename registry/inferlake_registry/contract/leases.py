@@ -17,9 +17,12 @@ class LeaseRequest:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Send slots: the first after ``first_delay_ms`` from now, then one every ``spacing_ms``.
+    """Send slots: the first after ``first_delay_ms`` from ``granted_at``, then one every ``spacing_ms``.
 
-    Delays are relative because clocks of hosts differ. ``count`` may be less than asked. ``spacing_ms`` is 0 when the
+    Delays are relative because clocks of hosts differ. ``granted_at`` is the moment of the grant on the registry's own
+    clock, in seconds: it is no time of day for the worker, but two of them tell how far apart two leases were granted,
+    which arrival times do not, since answers take longer now and then. ``count`` may be less than asked.
+    ``spacing_ms`` is 0 when the
     model has no ``qps.limit``. ``concurrency`` is this holder's share of the model's ``concurrency.limit``.
     """
 
@@ -33,6 +36,7 @@ class Lease:
     concurrency: int
     qps_limit: float | None
     holders: int  # live holders of this model, for the fallback when the registry is away
+    granted_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ def take(session: Session, name: str, request: LeaseRequest, now: datetime) -> L
         concurrency=rules.concurrency_share(settings.concurrency_limit, holders, rank),
         qps_limit=settings.qps_limit,
         holders=holders,
+        granted_at=at,
     )
 
 

@@ -95,7 +95,7 @@ class AnswerStore:
         self._env = lmdb.open(
             str(directory),
             map_size=_MAP_BYTES,
-            max_dbs=2,
+            max_dbs=1,
             max_readers=1_024,
             writemap=True,
             map_async=True,
@@ -104,6 +104,7 @@ class AnswerStore:
             mode=0o600,
         )
         self._env.reader_check()
+        self._marks = self._env.open_db(b"marks")
         self._seen_alive: dict[bytes, float] = {}
         self._writes = 0
         self._has_room = True
@@ -160,6 +161,17 @@ class AnswerStore:
                 value = transaction.get(key)
                 if value is None or value[:1] != _ANSWER:
                     transaction.put(key, _ANSWER + answer)
+
+    def mark(self, group: bytes, keys: Iterable[bytes]) -> None:
+        """Remember that keys belong to a group."""
+        with self._env.begin(write=True, db=self._marks) as transaction:
+            for key in keys:
+                transaction.put(group + key, b"")
+
+    def is_marked(self, group: bytes, key: bytes) -> bool:
+        """Tell whether a key belongs to a group."""
+        with self._env.begin(db=self._marks) as transaction:
+            return transaction.get(group + key) is not None
 
     def _is_mine(self, value: bytes | None) -> bool:
         return value is not None and value[:17] == _CLAIM + self._holder

@@ -34,6 +34,7 @@ from inferlake.worker.errors import ModelUnusable
 from inferlake.worker.limit import LeaseBook, Limit, LimitedModel
 from inferlake.worker.pay_once import Claims, PayOnce
 from inferlake.worker.retry import Retry, RetryBudget
+from inferlake.worker.reuse import Journal
 from inferlake.worker.rows import Lane
 from inferlake.worker.tracing import traced
 from inferlake.worker.transport import PyreqwestTransport, TransportSettings
@@ -85,6 +86,7 @@ class Engine:
         self._models: dict[tuple[str, str], ModelState] = {}
         self._addresses: dict[str, AddressState] = {}
         self._claims: dict[str, Claims] = {}
+        self._journals: dict[tuple[str, str], Journal] = {}
         self._under_way: dict[bytes, asyncio.Future[CallResult]] = {}
 
     def start(self) -> None:
@@ -163,7 +165,7 @@ class Engine:
         sender = traced(sender, descriptor.traceparent, snapshot.name, endpoint.version)
         if descriptor.registry_url:
             sender = Counted(sender, self.usage(descriptor.registry_url), snapshot.name, endpoint.version)
-        sender = PayOnce(sender, self._claims_of(descriptor.application_id), None)
+        sender = PayOnce(sender, self._claims_of(descriptor.application_id), self._journal(descriptor))
         return Coalesce(sender, self._under_way)
 
     def _address(self, url: str, settings: CallSettings) -> AddressState:
@@ -200,6 +202,20 @@ class Engine:
             self._usages[registry_url] = Usage(self.registry(registry_url), self.holder)
         return self._usages[registry_url]
 
+    async def journal(self, descriptor: CallDescriptor) -> Journal | None:
+        """Return the durable record that the call names, read into this host's store; None if it names none."""
+        if descriptor.reuse is None:
+            return None
+        key = (descriptor.application_id, descriptor.reuse)
+        if key not in self._journals:
+            journal = Journal(descriptor.reuse, self._claims_of(descriptor.application_id).store)
+            await asyncio.to_thread(journal.load)
+            self._journals.setdefault(key, journal)
+        return self._journals[key]
+
+    def _journal(self, descriptor: CallDescriptor) -> Journal | None:
+        return None if descriptor.reuse is None else self._journals[descriptor.application_id, descriptor.reuse]
+
     def _claims_of(self, application_id: str) -> Claims:
         if application_id not in self._claims:
             directory = application_directory(application_id or f"process-{self.holder}")
@@ -216,6 +232,8 @@ class Engine:
         for model in self._models.values():
             if model.leases is not None:
                 model.leases.close()
+        for journal in self._journals.values():
+            journal.close()
         for claims in self._claims.values():
             claims.close()
         for transport in self._transports.values():

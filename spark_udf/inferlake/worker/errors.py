@@ -6,7 +6,8 @@ InferlakeError
     ├── RowFailed              502  ROW_FAILED            on_error = raise
     ├── TooManyErrors          502  TOO_MANY_ERRORS       max_error_ratio
     ├── UnsupportedColumn      400  UNSUPPORTED_COLUMN
-    └── ModelUnusable          409  MODEL_UNUSABLE
+    ├── ModelUnusable          409  MODEL_UNUSABLE
+    └── ReuseUnusable          500  REUSE_UNUSABLE        the folder of answers
 """
 
 from __future__ import annotations
@@ -91,3 +92,18 @@ class ModelUnusable(CallError):
 
     def __init__(self, model: str, reason: str) -> None:
         super().__init__(f"Model {model!r} cannot be called: {reason}.", model=model)
+
+
+class ReuseUnusable(CallError):
+    """The folder that answers should be kept in cannot be read or written."""
+
+    code = "REUSE_UNUSABLE"
+    status = 500
+
+    def __init__(self, location: str, reason: str) -> None:
+        super().__init__(
+            f"The folder reuse={location!r} cannot be used by the workers: {reason}. Give a path that every "
+            "executor can read and write.",
+            location=location,
+            reason=reason,
+        )

@@ -16,6 +16,7 @@ from typing import Final
 
 from inferlake.result import CallResult, ErrorCode
 from inferlake.worker.calls import Call, CallFailed, Sender
+from inferlake.worker.clock_offset import ClockOffset
 from inferlake.worker.slots import Slots
 from inferlake.worker.window import Window
 from inferlake_registry.client import WorkerRegistry
@@ -53,6 +54,7 @@ class LeaseBook:
         self._windows: dict[Window, int] = {}  # with the cap that each has by itself
         self._clock = clock
         self._loop = asyncio.get_running_loop()
+        self._offset = ClockOffset()
         self._slots = Slots()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._taken: deque[float] = deque(maxlen=_COUNT_MOST)
@@ -164,6 +166,7 @@ class LeaseBook:
         pause_ms = max(0, ceil((self._pause_until - now) * 1_000)) if self._pause_until > now else 0
         in_flight = sum(window.in_use for window in self._windows)
         request = LeaseRequest(self._holder, self._wanted(now), in_flight, pause_ms)
+        sent = self._clock()
         try:
             async with asyncio.timeout(_ANSWER_S):
                 lease = await self._registry.lease(self._model.name, request)
@@ -173,7 +176,13 @@ class LeaseBook:
             # Renamed or dropped: a query that has been planned finishes with what it knows.
             await self._without_registry(str(error))
         else:
-            self._take(lease, self._clock())
+            self._take(lease, self._granted(lease, sent, self._clock()))
+
+    def _granted(self, lease: Lease, sent: float, received: float) -> float:
+        """Return when a lease was granted, on our own clock."""
+        if lease.granted_at is None:
+            return (sent + received) / 2
+        return self._offset.place(lease.granted_at, sent, received)
 
     def _wanted(self, now: float) -> int:
         """Return what the next half second can use: what waits now and as much as was sent in the last one."""

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from inferlake.result import CallResult
 from inferlake.worker.answer_codec import encode_answer
 from inferlake.worker.answer_store import AnswerStore, Busy, Claimed, Found
 from inferlake.worker.calls import Call, Sender
+from inferlake.worker.reuse import Journal
 
 _CLAIM_S: Final = 120.0  # a claim's life
 _RENEWED_EVERY_S: Final = 30.0
 _FIRST_LOOK_S: Final = 0.005
 _LAST_LOOK_S: Final = 0.2
-
-
-class Journal(Protocol):
-    """A durable record of answers, beside the store that lasts as long as the application."""
-
-    def write(self, key: bytes, answer: bytes) -> None:
-        """Append an encoded answer, unless it is known to be there."""
 
 
 class Claims:

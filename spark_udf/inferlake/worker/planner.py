@@ -19,6 +19,7 @@ from inferlake.worker.calls import Call, CallFailed
 from inferlake.worker.errors import ModelUnusable
 from inferlake.worker.prompt import Render, compile_prompt
 from inferlake.worker.request import KeyMaker, RequestForm, request_form
+from inferlake.worker.reuse import Journal
 from inferlake.worker.row_json import JsonWriter, plain_text
 from inferlake.worker.rows import Batch, Lane, Row
 from inferlake_registry.contract.models import ModelSnapshot
@@ -50,6 +51,7 @@ async def plan(shared: Engine, descriptor: CallDescriptor, partition: int) -> Pl
         raise ModelDisabled(snapshot.name)
     if not snapshot.arms:
         raise ModelUnusable(snapshot.name, "it has no active version")
+    journal = await shared.journal(descriptor)
     arms, below = [], 0
     for arm in snapshot.arms:
         below += arm.weight
@@ -62,7 +64,7 @@ async def plan(shared: Engine, descriptor: CallDescriptor, partition: int) -> Pl
                 shared.lane(descriptor, snapshot, endpoint),
             )
         )
-    return Planner(descriptor, snapshot, arms, partition, time.monotonic)
+    return Planner(descriptor, snapshot, arms, partition, time.monotonic, journal)
 
 
 class Planner:
@@ -75,12 +77,14 @@ class Planner:
         arms: Sequence[Arm],
         partition: int,
         clock: Callable[[], float],
+        journal: Journal | None,
     ) -> None:
         self._descriptor = descriptor
         self._snapshot = snapshot
         self._arms = arms
         self._partition = partition
         self._clock = clock
+        self._journal = journal
         timeout_ms = descriptor.timeout_ms or snapshot.settings.timeout_ms
         self._budget_s = timeout_ms / 1_000
         self._occurrences: Counter[bytes] = Counter()
@@ -94,6 +98,11 @@ class Planner:
         """Fix how rows of these column types are rendered; raises ``BadTemplate`` and ``UnsupportedColumn``."""
         self._render = compile_prompt(self._descriptor.input_names, types[: self._inputs], self._descriptor.prompt)
         self._sample_key = plain_text(types[-1]) if self._descriptor.has_sample_key else None
+
+    def before_output(self) -> None:
+        """Make sure that what is put out now would not be paid again after a crash. Called from the task's thread."""
+        if self._journal is not None:
+            self._journal.flush()
 
     def rows(self, piece: Batch) -> list[Row]:
         """Return the rows of a piece of input."""
@@ -149,5 +158,7 @@ class Planner:
         if not self._descriptor.dedupe:
             occurrence = self._occurrences[body]
             self._occurrences[body] += 1
-            scope += f"|{self._descriptor.query_id}|{self._partition}|{occurrence}".encode()
+            # A job that runs again with its old answers is another query, but means the same samples.
+            query = self._descriptor.reuse or self._descriptor.query_id
+            scope += f"|{query}|{self._partition}|{occurrence}".encode()
         return scope

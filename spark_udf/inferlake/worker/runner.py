@@ -68,6 +68,7 @@ def _pumped(shared: Engine, planner: Planner, first: Batch, batches: Iterator[Ba
         while True:
             match events.get():
                 case list() as results:
+                    planner.before_output()
                     yield results
                 case Hungry():
                     batch = waiting if waiting is not None else next(batches, None)
