@@ -22,8 +22,8 @@ class Lease:
     Delays are relative because clocks of hosts differ. ``granted_at`` is the moment of the grant on the registry's own
     clock, in seconds: it is no time of day for the worker, but two of them tell how far apart two leases were granted,
     which arrival times do not, since answers take longer now and then. ``count`` may be less than asked.
-    ``spacing_ms`` is 0 when the
-    model has no ``qps.limit``. ``concurrency`` is this holder's share of the model's ``concurrency.limit``.
+    ``spacing_ms`` is 0 when the model has no ``qps.limit``. ``concurrency`` is this holder's share of the model's
+    ``concurrency.limit``.
     """
 
     lease_id: str
