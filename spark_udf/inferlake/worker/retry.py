@@ -21,6 +21,7 @@ _LONGEST_WAIT_S: Final = 8.0
 _BUDGET_SHARE: Final = 0.2  # retries per call: Google's book says 0.1 per client, AWS uses a local bucket of this size
 _BUDGET_LEAST: Final = 10  # retries per window that are always allowed
 _BUDGET_WINDOW_S: Final = 10.0
+_LOOK_AGAIN_S: Final = 0.5  # calls that are made meanwhile widen the budget
 
 
 class RetryBudget:
@@ -45,6 +46,10 @@ class RetryBudget:
             return False
         self._retries.append(now)
         return True
+
+    def free_at(self, now: float) -> float:
+        """Return when to ask again after a refusal: at the latest when the oldest retry leaves the window."""
+        return min(self._retries[0] + _BUDGET_WINDOW_S, now + _LOOK_AGAIN_S)
 
 
 @dataclass(slots=True)
@@ -139,9 +144,22 @@ class Retry:
         wait = wait_s(tally, failed.retry_after_s, self._random())
         if now + wait >= call.deadline:
             raise failed
-        if failed.cause is not Cause.THROTTLED and not self._budget.take(now):
-            raise failed
         call.leave()
+        if failed.cause is not Cause.THROTTLED and not await self._within_budget(call):
+            raise failed
         await asyncio.sleep(wait)
         if not await call.enter():
             raise failed
+
+    async def _within_budget(self, call: Call) -> bool:
+        """Wait until the budget has a retry for this call; False when that is not before its deadline.
+
+        An outage uses the budget up at once. The rows it has hit wait for more, as they wait for a broken endpoint:
+        the traffic is bounded either way, and a row fails only when its time is over.
+        """
+        while not self._budget.take(now := self._clock()):
+            free_at = self._budget.free_at(now)
+            if free_at >= call.deadline:
+                return False
+            await asyncio.sleep(free_at - now)
+        return True

@@ -95,3 +95,12 @@ def test_every_way_of_saying_how_long_to_wait(
 ) -> None:
     reply = HttpReply(429, b"", retry_after=header, retry_after_ms=milliseconds, date="Wed, 21 Oct 2026 07:28:00 GMT")
     assert retry_after_s(reply) == expected
+
+
+def test_a_refused_retry_is_asked_for_again_when_the_oldest_one_is_forgotten() -> None:
+    budget = RetryBudget()
+    assert all(budget.take(3.0) for _ in range(10))
+    assert not budget.take(4.0)
+    assert budget.free_at(4.0) == 4.5  # or sooner than that, if calls widen the budget
+    assert budget.free_at(12.8) == 13.0
+    assert budget.take(13.1)
