@@ -1,17 +1,18 @@
 """A durable record of answers on any path that workers can write: a job that died pays only for what is missing.
 
 The record is a folder of Arrow streams with a key and an encoded answer a row, outside Spark's own commits. Each
-worker process appends to a file of its own; what it has is flushed before the rows go out, and on disks also at every
-32nd answer and after fifty milliseconds, so a killed job loses what was in flight and little more. When a job starts
-again with the same folder, each host first reads all files into its answer store. A file that breaks off is read as
-far as it goes.
+worker process appends to a file of its own; what it has is flushed before the rows go out, and on disks also as soon as
+it has come in, so a killed job loses what was in flight and no more. When a job starts again with the same folder, each
+host first reads all files into its answer store. A file that breaks off is read as far as it goes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import threading
+from collections import deque
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -26,8 +27,6 @@ from inferlake.worker.errors import ReuseUnusable
 
 _SCHEMA: Final = pa.schema([pa.field("key", pa.binary(16)), pa.field("answer", pa.binary())])
 _SUFFIX: Final = ".arrow"
-_FLUSHED_EVERY_S: Final = 0.05
-_FLUSHED_AT: Final = 32  # answers
 _ADDED_AT_ONCE: Final = 1_000
 
 
@@ -38,11 +37,11 @@ class Journal:
         self._location = location
         self._store = store
         self._mark = b"journal:" + blake2b(location.encode(), digest_size=8).digest()
-        self._buffer: list[tuple[bytes, bytes]] = []
+        self._buffer: deque[tuple[bytes, bytes]] = deque()  # filled on the loop and emptied by any thread
         self._writing = threading.Lock()
         self._writer: pa.RecordBatchStreamWriter | None = None
         self._sink: pa.NativeFile | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._flushing: asyncio.Handle | None = None
         try:
             self._files, self._folder = _open(location)
             self._files.create_dir(self._folder, recursive=True)
@@ -69,40 +68,44 @@ class Journal:
                 self._store.mark(self._mark, (b"",))
 
     def write(self, key: bytes, answer: bytes) -> None:
-        """Append an answer, unless the folder has it."""
+        """Append an answer, unless the folder has it. Answers that come in at one moment are written in one piece."""
         if self._store.is_marked(self._mark, key):
             return
-        self._store.mark(self._mark, (key,))
         self._buffer.append((key, answer))
-        if not self.appends:
-            return
-        if len(self._buffer) >= _FLUSHED_AT:
-            self.flush()
-        elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_FLUSHED_EVERY_S, self._flush_timed)
+        if self.appends and self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_soon(self._flush_early)
 
     def flush(self) -> None:
-        """Hand everything so far to the file system. May be called from any thread."""
+        """Hand everything so far to the file system. May be called from any thread.
+
+        Raises ``ReuseUnusable``; what could not be written is kept, so the next flush tries it again or raises too.
+        """
         with self._writing:
-            buffer, self._buffer = self._buffer, []
-            if not buffer:
+            taken = [self._buffer.popleft() for _ in range(len(self._buffer))]
+            answers = dict(taken)
+            if not answers:
                 return
-            keys, answers = zip(*buffer, strict=True)
+            keys, values = list(answers), list(answers.values())
             try:
-                self._append(pa.record_batch([pa.array(keys, pa.binary(16)), pa.array(answers, pa.binary())], _SCHEMA))
+                self._append(pa.record_batch([pa.array(keys, pa.binary(16)), pa.array(values, pa.binary())], _SCHEMA))
             except (OSError, pa.ArrowException) as error:
+                self._buffer.extendleft(reversed(taken))
+                self._leave_file()
                 raise ReuseUnusable(self._location, _reason(error)) from error
+            # Only now: whoever sees a mark lets its rows go out, and the process that set it may be killed at any time.
+            self._store.mark(self._mark, keys)
 
     def close(self) -> None:
         """Flush the rest and close the file."""
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._flushing is not None:
+            self._flushing.cancel()
         self.flush()
         self._end_file()
 
-    def _flush_timed(self) -> None:
-        self._timer = None
-        self.flush()
+    def _flush_early(self) -> None:
+        self._flushing = None
+        with contextlib.suppress(ReuseUnusable):  # the flush before these rows go out meets it again
+            self.flush()
 
     def _append(self, batch: pa.RecordBatch) -> None:
         if self._writer is None:
@@ -119,6 +122,13 @@ class Journal:
         if self._writer is not None and self._sink is not None:
             self._writer.close()
             self._sink.close()
+        self._writer = self._sink = None
+
+    def _leave_file(self) -> None:
+        """Give up a file that ends amid a batch: what came behind it could not be read."""
+        with contextlib.suppress(OSError, pa.ArrowException):  # it has failed before
+            if self._sink is not None:
+                self._sink.close()
         self._writer = self._sink = None
 
     def _read(self) -> Iterator[list[tuple[bytes, bytes]]]:
