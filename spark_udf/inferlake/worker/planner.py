@@ -74,9 +74,8 @@ class Planner:
 
     def rows(self, piece: Batch) -> list[Row]:
         """Return the rows of a piece of input."""
-        return [
-            self._called(row) if isinstance(row, Rendered) else Row(_UNCALLED[row]) for row in self._renderer.rows(piece)
-        ]
+        rendered = self._renderer.rows(piece)
+        return [self._called(row) if isinstance(row, Rendered) else Row(_UNCALLED[row]) for row in rendered]
 
     def failed(self, failure: CallFailed, row: Row) -> CallResult:
         """Return the result of a call that has failed for good."""
