@@ -20,7 +20,7 @@ from inferlake.errors import InvalidArgument
 from inferlake.judge import Judge
 from inferlake.result import ErrorCode
 from inferlake.schema import Schema
-from inferlake.worker.errors import RowFailed
+from inferlake.worker.errors import CalledWhileExplaining, RowFailed
 from inferlake.worker.runner import run, run_values
 from inferlake_sql.errors import ModelNotConstant
 
@@ -28,6 +28,8 @@ Arguments: TypeAlias = tuple[pa.Array, ...]
 
 # Set by route_rejected for its own job: every row is routed with its reason, however many fail.
 ROUTING_PROPERTY: Final = "inferlake.routing"
+# Set by EXPLAIN AI for its own job: whatever that job runs, it calls nothing.
+EXPLAINING_PROPERTY: Final = "inferlake.explaining"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,11 @@ class ModelCall:
 
     def answers(self, batches: Iterator[Arguments]) -> Iterator[pa.Array]:
         """Yield the answers, as texts or as the fixed struct."""
+        if _local_property(EXPLAINING_PROPERTY):
+            raise CalledWhileExplaining(self.descriptor.reference)
         descriptor = _as_routed(self.descriptor)
-        last = self.first + len(descriptor.input_names) + descriptor.has_where + descriptor.has_sample_key
-        inputs = (batch[self.first : last] for batch in batches)
-        partition = _partition()
+        inputs = (self.inputs(batch) for batch in batches)
+        partition = partition_id()
         match descriptor.returns, self.answer_schema:
             case Returns.VALUE, None:
                 yield from run_values(descriptor, inputs, partition=partition)
@@ -52,6 +55,11 @@ class ModelCall:
             case _, schema:
                 assert schema is not None
                 yield from _typed(descriptor, schema, run(descriptor, inputs, partition=partition))
+
+    def inputs(self, arguments: Arguments) -> Arguments:
+        """Return what is sent, and behind it the condition and the sample key where the call has them."""
+        has = self.descriptor
+        return arguments[self.first : self.first + len(has.input_names) + has.has_where + has.has_sample_key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,11 @@ class UnplannedCall:
             first = next(batches, None)
         if first is not None:
             checked = (self._checked(first, batch) for batch in chain([first], batches))
-            yield from ModelCall(self._descriptor(first), first=1).answers(checked)
+            yield from self.planned(first).answers(checked)
+
+    def planned(self, arguments: Arguments) -> ModelCall:
+        """Return the call that a first batch of arguments means; its model is still to be resolved."""
+        return ModelCall(self._descriptor(arguments), first=1)
 
     def _descriptor(self, arguments: Arguments) -> CallDescriptor:
         pairs = _options(arguments[-1]) if len(arguments) > 2 else None
@@ -109,6 +121,7 @@ class UnplannedCall:
 
 
 Callee: TypeAlias = ModelCall | UnplannedCall
+_CALLEE: Final = "inferlake_callee"
 
 
 def unraised(descriptor: CallDescriptor) -> CallDescriptor:
@@ -124,7 +137,14 @@ def as_function(callee: Callee) -> Callable[[Iterator[tuple[pa.Array, ...]]], It
 
     # Spark reads the kind of function from real types, not from their names.
     ai_function.__annotations__ = {"batches": Iterator[tuple[pa.Array, ...]], "return": Iterator[pa.Array]}
+    setattr(ai_function, _CALLEE, callee)
     return ai_function
+
+
+def callee_of(function: object) -> Callee | None:
+    """Return what a function made by ``as_function`` calls; None for any other function."""
+    callee = getattr(function, _CALLEE, None)
+    return callee if isinstance(callee, ModelCall | UnplannedCall) else None
 
 
 def _options(column: pa.Array) -> dict[str, str] | None:
@@ -178,7 +198,8 @@ def _as_routed(descriptor: CallDescriptor) -> CallDescriptor:
     return unraised(descriptor) if _local_property(ROUTING_PROPERTY) else descriptor
 
 
-def _partition() -> int:
+def partition_id() -> int:
+    """Return the number of the partition that this task works on."""
     from pyspark import TaskContext  # only a Spark worker has one
 
     context = TaskContext.get()

@@ -7,6 +7,7 @@ InferlakeError
     ├── TooManyErrors          502  TOO_MANY_ERRORS       max_error_ratio
     ├── UnsupportedColumn      400  UNSUPPORTED_COLUMN
     ├── ModelUnusable          409  MODEL_UNUSABLE
+    ├── CalledWhileExplaining  409  CALLED_WHILE_EXPLAINING
     └── ReuseUnusable          500  REUSE_UNUSABLE        the folder of answers
 """
 
@@ -92,6 +93,20 @@ class ModelUnusable(CallError):
 
     def __init__(self, model: str, reason: str) -> None:
         super().__init__(f"Model {model!r} cannot be called: {reason}.", model=model)
+
+
+class CalledWhileExplaining(CallError):
+    """A job that must not call anything came to a call that no plan shows."""
+
+    code = "CALLED_WHILE_EXPLAINING"
+    status = 409
+
+    def __init__(self, model: str) -> None:
+        super().__init__(
+            f"The rows of this query come from calls of {model!r} that have not been made: it reads a cached frame or "
+            "an RDD whose rows are not there yet. Save that frame as a table first, then explain what is built on it.",
+            model=model,
+        )
 
 
 class ReuseUnusable(CallError):
