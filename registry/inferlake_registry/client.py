@@ -19,7 +19,7 @@ import httpx
 
 from inferlake_registry.contract.health import HealthReport
 from inferlake_registry.contract.leases import Lease, LeaseRequest, LimitsReport
-from inferlake_registry.contract.models import Credentials, ModelSnapshot
+from inferlake_registry.contract.models import Credentials, CredentialsRequest, ModelSnapshot
 from inferlake_registry.contract.problems import (
     PROBLEM_MEDIA_TYPE,
     RegistryProtocolError,
@@ -74,7 +74,7 @@ class WorkerRegistry(Protocol):
         """Return the model that a call names, as it is now."""
         ...
 
-    async def credentials(self, name: str) -> Credentials:
+    async def credentials(self, name: str, request: CredentialsRequest = CredentialsRequest()) -> Credentials:  # noqa: B008 - a frozen value
         """Return the headers that must not be seen."""
         ...
 
@@ -190,9 +190,9 @@ class AsyncClient:
         """Return the model that a call names. Raises ModelNotFound, VersionNotFound, ModelDisabled."""
         return await self._ask(ModelSnapshot, *_resolve(reference))
 
-    async def credentials(self, name: str) -> Credentials:
+    async def credentials(self, name: str, request: CredentialsRequest = CredentialsRequest()) -> Credentials:  # noqa: B008 - a frozen value
         """Return the headers that must not be seen. Raises ModelNotFound, SecretUnavailable."""
-        return await self._ask(Credentials, f"/v1/models/{quote(name, safe='')}/credentials", {})
+        return await self._ask(Credentials, f"/v1/models/{quote(name, safe='')}/credentials", encode(request))
 
     async def lease(self, name: str, request: LeaseRequest) -> Lease:
         """Take send slots."""

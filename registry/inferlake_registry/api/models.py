@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from inferlake_registry.api.segments import segments
 from inferlake_registry.api.state import State, clock
 from inferlake_registry.contract.leases import LeaseRequest
+from inferlake_registry.contract.models import CredentialsRequest
 from inferlake_registry.contract.problems import BadRequest, NotFound
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.contract.wire import decode, encode
@@ -99,7 +100,7 @@ def _act(state: State, request: Request, body: dict[str, Any]) -> Response:
                 return JSONResponse(encode(snapshot.resolve(session, _reference(body, name))))
         case ["credentials"]:
             with state.database.read() as session:
-                found = snapshot.credentials(session, state.ring, name)
+                found = snapshot.credentials(session, state.ring, name, decode(CredentialsRequest, body))
             return JSONResponse(encode(found, reveal=True), headers={"cache-control": "no-store"})
         case ["leases"]:
             with state.database.write() as session:

@@ -13,6 +13,7 @@ class LeaseRequest:
     count: int
     in_flight: int
     pause_ms: int = 0  # a Retry-After that the endpoint gave this worker: moves the model's clock for everybody
+    model_id: str | None = None  # of the snapshot that the query was planned with; None means the model of the name
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,14 @@ class ModelSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class CredentialsRequest:
+    """Whose headers a worker wants and where it will send them: a host gets only what was given for it."""
+
+    model_id: str | None = None  # of the snapshot that the query was planned with; None means the model of the name
+    host: str | None = None  # in lower case, without port; None means the active version's
+
+
+@dataclass(frozen=True, slots=True)
 class Credentials:
     """The headers that must not be seen, given only to a caller that asks for them at the moment of calling."""
 

@@ -11,6 +11,7 @@ from sqlalchemy import select
 from inferlake_registry.contract.problems import ModelAlreadyExists, NotDropped
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.domain.versions import next_version
+from inferlake_registry.services.bound_keys import EVERY_HOST, host_of, properties_for
 from inferlake_registry.services.leases import change_limit
 from inferlake_registry.services.models import activate, active_version, find, get, live, new_id
 from inferlake_registry.services.properties import (
@@ -130,7 +131,7 @@ def _first_version(work: Work, model: Model, version: str, statement: CreateMode
     row.properties = [version_row(item, work.ring, work.now) for item in identity]
     model.versions.append(row)
     for item in operational:
-        put(model, item, work.ring, work.now)
+        put(model, item, statement.location.host, work.ring, work.now)
     activate(work, model, version)
     work.session.flush()
 
@@ -138,7 +139,8 @@ def _first_version(work: Work, model: Model, version: str, statement: CreateMode
 def _kept(work: Work, model: Model, statement: CreateModel) -> StatementResult:
     version = active_version(model)
     wanted = {item.key: item.value for item in statement.properties}
-    stored = {item.key: item.value for item in (*map(typed, version.properties), *map(typed, model.properties))}
+    rows = properties_for(model, host_of(version.location))
+    stored = {item.key: item.value for item in (*map(typed, version.properties), *map(typed, rows))}
     different = version.location != statement.location.url or _differ(wanted, stored)
     notice = (f"Model {model.name} exists with another definition, which stays as it is.",) if different else ()
     return outcome("unchanged", model.name, version.version, "the model exists", *notice)
@@ -158,7 +160,7 @@ def _replaced(work: Work, model: Model, statement: CreateModel, notices: tuple[s
     add_version(work, model, version, statement.provider, statement.location.url, rows, None)
     if statement.version is not None:
         model.managed = True
-    _replace_operational(work, model, operational)
+    _replace_operational(work, model, operational, statement.location.host)
     check_transport(model)
     _set_contract(model, statement)
     if statement.comment is not None:
@@ -168,13 +170,13 @@ def _replaced(work: Work, model: Model, statement: CreateModel, notices: tuple[s
     return outcome("replaced", model.name, version, f"version {version} is active; earlier versions stay", *notices)
 
 
-def _replace_operational(work: Work, model: Model, operational: tuple[Property, ...]) -> None:
-    """What a replacement does not name goes back to its default; a key belongs to the definition that named it."""
+def _replace_operational(work: Work, model: Model, operational: tuple[Property, ...], host: str) -> None:
+    """What a replacement does not name goes back to its default; keys of other hosts stay, for their versions do."""
     named = {item.key for item in operational}
     limit = call_settings(model).qps_limit
-    model.properties[:] = [row for row in model.properties if row.key in named]
+    model.properties[:] = [row for row in model.properties if row.key in named or row.host not in (EVERY_HOST, host)]
     change_limit(work.session, model, limit, work.now)
-    change_operational(work, model, operational)
+    change_operational(work, model, operational, host)
     model.limit_epoch += 1
     model.secret_epoch += 1
 
@@ -223,7 +225,7 @@ def _replaced_by_copy(work: Work, model: Model, source: Model) -> StatementResul
     version = next_version(row.version for row in model.versions)
     before: dict[str, JsonValue] = {"version": live(model).version}
     add_version(work, model, version, origin.provider, origin.location, _copied_rows(work, source), None)
-    _replace_operational(work, model, ())
+    _replace_operational(work, model, (), host_of(origin.location))
     work.session.flush()
     _copy_settings(work, model, source)
     activate(work, model, version)
@@ -240,7 +242,7 @@ def _copied_rows(work: Work, source: Model) -> list[VersionProperty]:
 
 def _copy_settings(work: Work, model: Model, source: Model) -> None:
     model.inputs, model.outputs = list(source.inputs), list(source.outputs)
-    model.properties = [
+    model.properties += [
         ModelProperty(key=item.key, value=item.value, changed_at=work.now)
         for item in source.properties
         if item.secret is None and item.reference is None

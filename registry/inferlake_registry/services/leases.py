@@ -9,15 +9,14 @@ from sqlalchemy.orm import Session
 
 from inferlake_registry.contract.leases import Holder, Lease, LeaseRequest, LimitsReport
 from inferlake_registry.domain import leases as rules
-from inferlake_registry.services.models import get_referred, new_id
+from inferlake_registry.services.models import get_called, new_id
 from inferlake_registry.services.snapshot import call_settings
 from inferlake_registry.store.schema import LeaseHolder, LeaseRow, LimitClock, Model
-from inferlake_sql.names import parse_reference
 
 
 def take(session: Session, name: str, request: LeaseRequest, now: datetime) -> Lease:
     """Grant send slots. Raises ModelNotFound; a disabled model answers a lease that says so."""
-    model = get_referred(session, parse_reference(name))
+    model = get_called(session, name, request.model_id)
     settings, at = call_settings(model), now.timestamp()
     row = _clock(session, model)
     holders, rank = _holders(session, model, request, at)
@@ -48,9 +47,10 @@ def take(session: Session, name: str, request: LeaseRequest, now: datetime) -> L
 
 def release(session: Session, name: str, lease_id: str, unused: int, now: datetime) -> None:
     """Give back the last ``unused`` slots of a lease; one that is gone is no error, it lapsed."""
-    model = get_referred(session, parse_reference(name))
     lease = session.get(LeaseRow, lease_id)
-    if lease is None or lease.model_id != model.id:
+    # The lease knows whose it is, also when the model has another name by now.
+    model = get_called(session, name, None if lease is None else lease.model_id)
+    if lease is None:
         return
     row = _clock(session, model)
     slots = rules.Slots(lease.first_slot, lease.spacing, lease.count)

@@ -12,7 +12,7 @@ from inferlake_registry.contract.problems import AliasNotFound, ModelNotFound, V
 from inferlake_registry.domain.versions import Activated
 from inferlake_registry.services.work import Work
 from inferlake_registry.store.schema import Activation, Model, Version
-from inferlake_sql.names import ModelName, ModelReference, near
+from inferlake_sql.names import ModelName, ModelReference, near, parse_reference
 
 
 def find(session: Session, name: ModelName) -> Model | None:
@@ -34,6 +34,19 @@ def get_referred(session: Session, reference: ModelReference) -> Model:
     if model is None and reference.verbatim is not None:
         model = find(session, reference.verbatim)
     return model if model is not None else get(session, reference.name)
+
+
+def get_called(session: Session, name: str, model_id: str | None) -> Model:
+    """Return the model of a call that was planned: by its identity, whatever it is called now, even if it is dropped.
+
+    Without an identity it is the living model of that name. Raises ModelNotFound.
+    """
+    if model_id is None:
+        return get_referred(session, parse_reference(name))
+    model = session.get(Model, model_id)
+    if model is None:
+        raise ModelNotFound(name)
+    return model
 
 
 def living_names(session: Session) -> Sequence[str]:

@@ -18,10 +18,11 @@ from inferlake_registry.contract.models import CallSettings, Endpoint, ModelType
 from inferlake_registry.contract.problems import SecretUnavailable
 from inferlake_registry.domain.health import Condition, Thresholds, Verdict, advance, judge_status, next_due
 from inferlake_registry.probe.http import Answer, Question, ask
+from inferlake_registry.services.bound_keys import host_of
 from inferlake_registry.services.models import active_version
-from inferlake_registry.services.snapshot import call_settings, credentials, endpoint_of, plain_values
+from inferlake_registry.services.snapshot import call_settings, endpoint_of, headers_for, plain_values
 from inferlake_registry.store.database import Database
-from inferlake_registry.store.schema import HealthSample, HealthTransition, Model, ModelHealth, ModelProperty
+from inferlake_registry.store.schema import HealthSample, HealthTransition, Model, ModelHealth, ModelProperty, Version
 from inferlake_registry.store.secrets import KeyRing
 from inferlake_sql.errors import JsonValue
 from inferlake_sql.properties import find_spec, normalise
@@ -99,12 +100,17 @@ def probe_settings(texts: Mapping[str, str]) -> ProbeSettings:
     return ProbeSettings(value("probe.kind"), texts.get("probe.path"), thresholds)
 
 
-def target_of(session: Session, ring: KeyRing, model: Model) -> Target:
+def target_of(ring: KeyRing, model: Model) -> Target:
     """Return the active version of a model as it is asked. Raises SecretUnavailable."""
+    return target_of_version(ring, model, active_version(model))
+
+
+def target_of_version(ring: KeyRing, model: Model, version: Version) -> Target:
+    """Return one version of a model as it is asked, with the key of its own host. Raises SecretUnavailable."""
     return Target(
-        endpoint=endpoint_of(model, active_version(model)),
+        endpoint=endpoint_of(model, version),
         call=call_settings(model),
-        headers=credentials(session, ring, model.name).headers,
+        headers=headers_for(ring, model, host_of(version.location)),
         probe=probe_settings(plain_values(model.properties)),
     )
 
@@ -191,7 +197,7 @@ def _find(database: Database, ring: KeyRing, model_id: str) -> Target | SecretUn
         if model is None or model.dropped_at is not None or not model.enabled:
             return None
         try:
-            return target_of(session, ring, model)
+            return target_of(ring, model)
         except SecretUnavailable as error:
             return error
 

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from inferlake_registry.contract.problems import SecretUnavailable
+from inferlake_registry.services.bound_keys import bound_host
 from inferlake_registry.services.references import follow
 from inferlake_registry.store.schema import Model, ModelProperty, PropertyValueColumns, Version, VersionProperty
 from inferlake_registry.store.secrets import KeyRing
@@ -26,16 +27,6 @@ def split_by_effect(properties: Iterable[Property]) -> tuple[tuple[Property, ...
     items = tuple(properties)
     identity = tuple(item for item in items if item.spec.effect is Effect.IDENTITY)
     return identity, tuple(item for item in items if item.spec.effect is Effect.OPERATIONAL)
-
-
-def model_row(item: Property, ring: KeyRing, now: datetime) -> ModelProperty:
-    """Return an operational property as its row."""
-    return _fill(ModelProperty(key=item.key), item, ring, now)
-
-
-def is_header(key: str) -> bool:
-    """Whether a property is sent to the endpoint as a header."""
-    return key == "api.key" or key.startswith("header.")
 
 
 def version_row(item: Property, ring: KeyRing, now: datetime) -> VersionProperty:
@@ -60,13 +51,14 @@ def _fill(row: Row, item: Property, ring: KeyRing, now: datetime) -> Row:
     return row
 
 
-def put(model: Model, item: Property, ring: KeyRing, now: datetime) -> None:
-    """Set an operational property in place."""
-    existing = next((row for row in model.properties if row.key == item.key), None)
-    if existing is not None:
-        _fill(existing, item, ring, now)
-    else:
-        model.properties.append(model_row(item, ring, now))
+def put(model: Model, item: Property, host: str, ring: KeyRing, now: datetime) -> None:
+    """Set an operational property in place; a secret is for ``host`` alone."""
+    bound = bound_host(item, host)
+    existing = next((row for row in model.properties if (row.key, row.host) == (item.key, bound)), None)
+    if existing is None:
+        existing = ModelProperty(key=item.key, host=bound)
+        model.properties.append(existing)
+    _fill(existing, item, ring, now)
 
 
 def copy_version_row(row: VersionProperty, now: datetime) -> VersionProperty:

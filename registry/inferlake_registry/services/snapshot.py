@@ -11,6 +11,7 @@ from inferlake_registry.contract.models import (
     Arm,
     CallSettings,
     Credentials,
+    CredentialsRequest,
     Endpoint,
     ModelSnapshot,
     ModelType,
@@ -18,9 +19,10 @@ from inferlake_registry.contract.models import (
     ResponseProfile,
 )
 from inferlake_registry.contract.problems import ModelDisabled
-from inferlake_registry.services.models import get_alias, get_referred, get_version, live
-from inferlake_registry.services.properties import is_header, reveal
-from inferlake_registry.store.schema import Model, PropertyValueColumns, Version
+from inferlake_registry.services.bound_keys import host_of, is_header, properties_for
+from inferlake_registry.services.models import active_version, get_alias, get_called, get_referred, get_version, live
+from inferlake_registry.services.properties import reveal
+from inferlake_registry.store.schema import Model, ModelProperty, PropertyValueColumns, Version
 from inferlake_registry.store.secrets import KeyRing
 from inferlake_sql.errors import JsonValue
 from inferlake_sql.location import check_location, complete
@@ -41,16 +43,16 @@ def resolve(session: Session, text: str) -> ModelSnapshot:
         weights = {get_alias(model, reference.alias): 100}
     else:
         weights = live(model).weights
-    arms = tuple(Arm(weight, endpoint_of(model, get_version(model, version))) for version, weight in weights.items())
+    serving = [(weight, get_version(model, version)) for version, weight in weights.items()]
     return ModelSnapshot(
         model_id=model.id,
         name=model.name,
         revision=model.revision,
         enabled=model.enabled,
         pinned=reference.pinned,
-        arms=arms,
+        arms=tuple(Arm(weight, endpoint_of(model, version)) for weight, version in serving),
         settings=call_settings(model),
-        has_secrets=_has_secrets(model),
+        has_secrets=any(_headers(model, host_of(version.location)) for _, version in serving),
     )
 
 
@@ -107,19 +109,24 @@ def make_settings(texts: Mapping[str, str]) -> CallSettings:
     return CallSettings(**{known[key]: value for key, value in values.items() if key in known})  # type: ignore[arg-type]
 
 
-def _headers(model: Model) -> list[PropertyValueColumns]:
-    return [row for row in model.properties if is_header(row.key)]
+def _headers(model: Model, host: str) -> list[ModelProperty]:
+    return [row for row in properties_for(model, host) if is_header(row.key)]
 
 
-def _has_secrets(model: Model) -> bool:
-    return bool(_headers(model))
+def credentials(session: Session, ring: KeyRing, name: str, request: CredentialsRequest) -> Credentials:
+    """Return the complete values of the headers that must not be seen. Raises ModelNotFound, SecretUnavailable.
+
+    A query that was planned names the model's identity, so that it finishes when the model is renamed or dropped, and
+    never gets the key of another model that took the name.
+    """
+    model = get_called(session, name, request.model_id)
+    host = host_of(active_version(model).location) if request.host is None else request.host
+    return Credentials(headers_for(ring, model, host), model.secret_epoch)
 
 
-def credentials(session: Session, ring: KeyRing, name: str) -> Credentials:
-    """Return the complete values of the headers that must not be seen. Raises ModelNotFound, SecretUnavailable."""
-    model = get_referred(session, parse_reference(name))
-    values = {row.key: reveal(row, ring, model.name) for row in _headers(model)}
-    return Credentials(make_headers(values), model.secret_epoch)
+def headers_for(ring: KeyRing, model: Model, host: str) -> dict[str, Secret]:
+    """Return the headers of calls to one host. Raises SecretUnavailable."""
+    return make_headers({row.key: reveal(row, ring, model.name) for row in _headers(model, host)})
 
 
 def make_headers(values: Mapping[str, Secret]) -> dict[str, Secret]:

@@ -11,9 +11,9 @@ from inferlake_registry.contract.statements import Column, ColumnType, Statement
 from inferlake_registry.probe.http import Answer
 from inferlake_registry.services.create import with_type
 from inferlake_registry.services.models import active_version, get, get_version
-from inferlake_registry.services.probing import Target, ask_model, probe, probe_settings, target_of
+from inferlake_registry.services.probing import Target, ask_model, probe, probe_settings, target_of_version
 from inferlake_registry.services.references import follow
-from inferlake_registry.services.snapshot import endpoint_of, make_endpoint, make_headers, make_settings
+from inferlake_registry.services.snapshot import make_endpoint, make_headers, make_settings
 from inferlake_registry.store.database import Database
 from inferlake_registry.store.secrets import KeyRing
 from inferlake_sql.properties import show_value
@@ -45,8 +45,7 @@ def try_model(database: Database, ring: KeyRing, statement: TestModel) -> Statem
         if not model.enabled:
             raise ModelDisabled(model.name)
         version = active_version(model) if statement.version is None else get_version(model, statement.version)
-        usual = target_of(session, ring, model)
-        target = Target(endpoint_of(model, version), usual.call, usual.headers, usual.probe)
+        target = target_of_version(ring, model, version)
         name = model.name
     return asyncio.run(_try(name, target, statement.text or _TEST_TEXT))
 

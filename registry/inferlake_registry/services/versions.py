@@ -13,6 +13,7 @@ from inferlake_registry.contract.problems import (
 )
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.domain.versions import Activated, next_version, rollback_depth, uses_of
+from inferlake_registry.services.bound_keys import host_of, not_sent, properties_for
 from inferlake_registry.services.leases import change_limit
 from inferlake_registry.services.models import (
     activate,
@@ -27,7 +28,6 @@ from inferlake_registry.services.models import (
 )
 from inferlake_registry.services.properties import (
     copy_version_row,
-    is_header,
     put,
     same_content,
     shown,
@@ -66,12 +66,12 @@ def check_endpoint(location: Location, properties: Sequence[Property]) -> tuple[
 
 
 def check_transport(model: Model) -> None:
-    """Check that no version would send the model's key unencrypted to a public host. Raises InvalidLocation."""
-    if not any(row.secret is not None or row.reference is not None for row in model.properties):
-        return
+    """Check that no version would send a key of its host unencrypted to the public. Raises InvalidLocation."""
     insecure = any(row.key == "allow.insecure" and row.value == "true" for row in model.properties)
     for version in model.versions:
-        check_key_transport(check_location(version.location), allow_insecure=insecure)
+        location = check_location(version.location)
+        if any(row.secret is not None or row.reference is not None for row in properties_for(model, location.host)):
+            check_key_transport(location, allow_insecure=insecure)
 
 
 def describe_content(version: Version) -> dict[str, JsonValue]:
@@ -124,36 +124,19 @@ def _derived(
     return url, sorted(rows, key=lambda row: row.key)
 
 
-def change_operational(work: Work, model: Model, items: Sequence[Property]) -> None:
-    """Set operational properties in place; limits and secrets get a new epoch, which running jobs notice."""
+def change_operational(work: Work, model: Model, items: Sequence[Property], host: str) -> None:
+    """Set operational properties in place, secrets for ``host``; limits and secrets get a new epoch.
+
+    Running jobs notice a new epoch.
+    """
     limit = call_settings(model).qps_limit
     for item in items:
-        put(model, item, work.ring, work.now)
+        put(model, item, host, work.ring, work.now)
     change_limit(work.session, model, limit, work.now)
     if any(item.key in _LIMIT_KEYS for item in items):
         model.limit_epoch += 1
     if any(item.spec.secret for item in items):
         model.secret_epoch += 1
-
-
-def _drop_foreign_keys(model: Model, location: Location | None, given: Sequence[Property]) -> tuple[str, ...]:
-    """Forget the secrets that were given for another host than the one that calls go to now; returns a notice."""
-    if location is None or location.host == check_location(active_version(model).location).host:
-        return ()
-    named = {item.key for item in given}
-    foreign = [
-        row.key
-        for row in model.properties
-        if row.key not in named and (row.secret is not None or row.reference is not None) and is_header(row.key)
-    ]
-    if not foreign:
-        return ()
-    model.properties[:] = [row for row in model.properties if row.key not in foreign]
-    model.secret_epoch += 1
-    return (
-        f"Forgotten, since it was given for another host: {', '.join(foreign)}. SET it again to send it to "
-        f"{location.host}.",
-    )
 
 
 def add(work: Work, model: Model, statement: AddVersion) -> StatementResult:
@@ -162,11 +145,10 @@ def add(work: Work, model: Model, statement: AddVersion) -> StatementResult:
     location, rows = _derived(work, model, identity, statement.location)
     provider = statement.provider or active_version(model).provider
     if not add_version(work, model, statement.version, provider, location, rows, statement.comment):
-        return _changed_in_place(
-            work, model, statement.version, operational, "the version exists with the same content"
-        )
+        existing = get_version(model, statement.version)
+        return _changed_in_place(work, model, existing, operational, "the version exists with the same content")
     model.managed = True
-    change_operational(work, model, operational)
+    change_operational(work, model, operational, host_of(location))
     check_transport(model)
     work.session.flush()
     record(work, model, "version added", {}, {"version": statement.version, "location": location})
@@ -176,6 +158,7 @@ def add(work: Work, model: Model, statement: AddVersion) -> StatementResult:
         statement.version,
         f"not active; ALTER MODEL {model.name} SET VERSION '{statement.version}' activates it",
         *_in_place(operational),
+        *not_sent(model, host_of(location)),
     )
 
 
@@ -189,21 +172,25 @@ def _in_place(operational: Sequence[Property]) -> tuple[str, ...]:
 
 
 def _changed_in_place(
-    work: Work, model: Model, version: str, operational: Sequence[Property], nothing: str
+    work: Work, model: Model, version: Version, operational: Sequence[Property], nothing: str
 ) -> StatementResult:
-    """Set operational properties; with none, or none that differ, answer that nothing has changed and why."""
-    before = {row.key: shown(row) for row in model.properties}
+    """Set operational properties, secrets for the version's host; where none differs, answer that nothing has changed.
+
+    ``nothing`` says why.
+    """
+    host = host_of(version.location)
+    before = {row.key: shown(row) for row in properties_for(model, host)}
     news = [
         item for item in operational if isinstance(item.value, Secret) or before.get(item.key) != show_value(item.value)
     ]
     if not news:
-        return outcome("unchanged", model.name, version, nothing)
-    change_operational(work, model, news)
+        return outcome("unchanged", model.name, version.version, nothing)
+    change_operational(work, model, news, host)
     check_transport(model)
     old: dict[str, JsonValue] = {item.key: before[item.key] for item in news if item.key in before}
     record(work, model, "altered", old, {item.key: show_value(item.value) for item in news})
     done = ", ".join(f"{item.key} = {show_value(item.value)}" for item in news)
-    return outcome("altered", model.name, version, f"changed in place: {done}")
+    return outcome("altered", model.name, version.version, f"changed in place: {done}")
 
 
 def set_version(work: Work, model: Model, statement: SetVersion) -> StatementResult:
@@ -221,17 +208,22 @@ def set_version(work: Work, model: Model, statement: SetVersion) -> StatementRes
         if existing is None or identity or statement.location is not None:
             add_version(work, model, version, active_version(model).provider, location, rows, None)
         model.managed = model.managed or defines
-        forgotten = _drop_foreign_keys(model, statement.location, operational)
-        change_operational(work, model, operational)
+        change_operational(work, model, operational, host_of(get_version(model, version).location))
         check_transport(model)
-        added = _added(model, version, before.version, defines) if existing is None else _in_place(operational)
-        notices = (*added, *forgotten)
+        notices = _added(model, version, before.version, defines) if existing is None else _in_place(operational)
     if before.version == version and before.shares is None:
         return outcome("unchanged", model.name, version, "the version is active already", *notices)
     activate(work, model, version)
     work.session.flush()
     record(work, model, "activated", _weights(before), {"version": version})
-    return outcome("activated", model.name, version, f"version {version} serves all calls", *notices)
+    return _serving(model, "activated", f"version {version} serves all calls", *notices)
+
+
+def _serving(model: Model, action: str, message: str, *notices: str) -> StatementResult:
+    """Return the answer to a change of what serves, with a notice where a key stays behind with another host."""
+    serving = live(model)
+    hosts = [host_of(get_version(model, version).location) for version in serving.weights]
+    return outcome(action, model.name, serving.version, message, *notices, *not_sent(model, *hosts))
 
 
 def _added(model: Model, version: str, copied: str, defines: bool) -> tuple[str, ...]:
@@ -256,22 +248,20 @@ def set_properties(work: Work, model: Model, statement: SetProperties) -> Statem
     location, rows = _derived(work, model, identity, statement.location)
     provider = statement.provider or active.provider
     if not changes_identity or same_content(active, provider, location, rows, work.ring):
-        return _changed_in_place(work, model, active.version, operational, "the model says this already")
+        return _changed_in_place(work, model, active, operational, "the model says this already")
     before: dict[str, JsonValue] = {
         row.key: shown(row) for row in model.properties if row.key in {item.key for item in operational}
     }
     before["version"] = active.version
     after: dict[str, JsonValue] = {item.key: show_value(item.value) for item in operational}
     version = next_version(row.version for row in model.versions)
-    forgotten = _drop_foreign_keys(model, statement.location, operational)
-    change_operational(work, model, operational)
+    change_operational(work, model, operational, host_of(location))
     add_version(work, model, version, provider, location, rows, None)
     activate(work, model, version)
     check_transport(model)
     work.session.flush()
     record(work, model, "altered", before, {**after, "version": version, **describe_content(active_version(model))})
-    message = f"made version {version} and activated it"
-    return outcome("altered", model.name, version, message, *_in_place(operational), *forgotten)
+    return _serving(model, "altered", f"made version {version} and activated it", *_in_place(operational))
 
 
 def set_traffic(work: Work, model: Model, statement: SetTraffic) -> StatementResult:
@@ -285,7 +275,7 @@ def set_traffic(work: Work, model: Model, statement: SetTraffic) -> StatementRes
     activate(work, model, before.version, shares)
     record(work, model, "split", _weights(before), {"traffic": dict(shares)})
     text = ", ".join(f"{version} {percent} %" for version, percent in shares.items())
-    return outcome("split", model.name, before.version, f"traffic: {text}")
+    return _serving(model, "split", f"traffic: {text}")
 
 
 def unset_traffic(work: Work, model: Model, statement: UnsetTraffic) -> StatementResult:
@@ -295,7 +285,7 @@ def unset_traffic(work: Work, model: Model, statement: UnsetTraffic) -> Statemen
         return outcome("unchanged", model.name, before.version, "the traffic is not split")
     activate(work, model, before.version)
     record(work, model, "activated", _weights(before), {"version": before.version})
-    return outcome("activated", model.name, before.version, f"version {before.version} serves all calls")
+    return _serving(model, "activated", f"version {before.version} serves all calls")
 
 
 def rollback(work: Work, model: Model, statement: Rollback) -> StatementResult:
@@ -317,7 +307,7 @@ def rollback(work: Work, model: Model, statement: Rollback) -> StatementResult:
         _weights(before),
         _weights(now_live),
     )
-    return outcome("rolled back", model.name, now_live.version, f"from version {before.version}")
+    return _serving(model, "rolled back", f"from version {before.version}")
 
 
 def drop_version(work: Work, model: Model, statement: DropVersion) -> StatementResult:

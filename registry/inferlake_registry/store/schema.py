@@ -125,6 +125,7 @@ class ModelProperty(PropertyValueColumns, Table):
     __tablename__ = "model_property"
 
     model_id: Mapped[str] = mapped_column(ForeignKey("model.id", ondelete="CASCADE"), primary_key=True)
+    host: Mapped[str] = mapped_column(primary_key=True, default="")  # that a secret was given for; empty for the rest
 
 
 class VersionProperty(PropertyValueColumns, Table):
@@ -287,8 +288,8 @@ class Run(Table):
     rejected_by_reason: Mapped[dict[str, Any]]
     calls: Mapped[int]
     from_cache: Mapped[int]
-    prompt_tokens: Mapped[int]
-    completion_tokens: Mapped[int]
+    prompt_tokens: Mapped[int | None]
+    completion_tokens: Mapped[int | None]
     latency_p50_ms: Mapped[float | None]
     latency_p95_ms: Mapped[float | None]
     location: Mapped[str]

@@ -8,17 +8,21 @@ from typing import Final
 from inferlake.result import CallResult
 from inferlake.worker.calls import Call, CallFailed, Cause, Sender
 from inferlake_registry.client import WorkerRegistry
-from inferlake_registry.contract.models import Credentials, ModelSnapshot
+from inferlake_registry.contract.models import Credentials, CredentialsRequest, ModelSnapshot
 
 _FIXED: Final = {"content-type": "application/json", "accept": "application/json"}
 
 
 class ModelHeaders:
-    """Headers of one model. A process reads its credentials once, and again only when an endpoint refuses them."""
+    """Headers of one model's calls to one host.
 
-    def __init__(self, registry: WorkerRegistry | None, snapshot: ModelSnapshot) -> None:
+    A process reads its credentials once, and again only when an endpoint refuses them.
+    """
+
+    def __init__(self, registry: WorkerRegistry | None, snapshot: ModelSnapshot, host: str) -> None:
         self._registry = registry
         self._snapshot = snapshot
+        self._request = CredentialsRequest(snapshot.model_id, host)
         self._credentials: Credentials | None = None
         self._reading = asyncio.Lock()
 
@@ -48,7 +52,7 @@ class ModelHeaders:
             if self.epoch != known:
                 return  # another call has read them while this one waited
             assert self._registry is not None  # a model with secrets is not called without one
-            self._credentials = await self._registry.credentials(self._snapshot.name)
+            self._credentials = await self._registry.credentials(self._snapshot.name, self._request)
 
 
 class Renewing:

@@ -38,9 +38,10 @@ _PATIENCE_S: Final = 30.0  # how long rows wait for a first lease of a limited m
 
 @dataclass(frozen=True, slots=True)
 class LimitedModel:
-    """Whose slots: the model's name, and its limit when the query was planned."""
+    """Whose slots: the model's name and identity, and its limit when the query was planned."""
 
     name: str
+    model_id: str | None
     planned_qps_limit: float | None
 
 
@@ -165,7 +166,7 @@ class LeaseBook:
         now = self._clock()
         pause_ms = max(0, ceil((self._pause_until - now) * 1_000)) if self._pause_until > now else 0
         in_flight = sum(window.in_use for window in self._windows)
-        request = LeaseRequest(self._holder, self._wanted(now), in_flight, pause_ms)
+        request = LeaseRequest(self._holder, self._wanted(now), in_flight, pause_ms, self._model.model_id)
         sent = self._clock()
         try:
             async with asyncio.timeout(_ANSWER_S):
@@ -173,7 +174,7 @@ class LeaseBook:
         except (RegistryError, TimeoutError) as error:
             await self._without_registry(str(error) or "it did not answer in time")
         except ModelError as error:
-            # Renamed or dropped: a query that has been planned finishes with what it knows.
+            # Gone for good, or a fake registry's: a query that has been planned finishes with what it knows.
             await self._without_registry(str(error))
         else:
             self._take(lease, self._granted(lease, sent, self._clock()))

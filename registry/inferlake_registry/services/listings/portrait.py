@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from inferlake_registry.contract.health import Health
 from inferlake_registry.services import models as store
+from inferlake_registry.services.bound_keys import host_of, properties_for
 from inferlake_registry.services.listings.models import Sample, Standing, last_samples, standing_of
 from inferlake_registry.services.properties import shown, typed
 from inferlake_registry.store.schema import Model, PropertyValueColumns, Version
@@ -100,7 +101,7 @@ def _versions(model: Model) -> tuple[VersionItem, ...]:
 
 def effective_properties(model: Model, version: Version) -> tuple[PropertyItem, ...]:
     """Return what is set, in the catalogue's order with free keys where their prefix stands, then the defaults."""
-    rows: list[PropertyValueColumns] = [*version.properties, *model.properties]
+    rows: list[PropertyValueColumns] = [*version.properties, *properties_for(model, host_of(version.location))]
     order = {spec.key: place for place, spec in enumerate(CATALOGUE)}
     own = sorted(rows, key=lambda row: (order[find_spec(row.key).key], row.key))
     written = {row.key for row in rows}
@@ -124,7 +125,7 @@ def _default(spec: PropertySpec, model: Model) -> PropertyItem:
 
 def create_statement(model: Model, active: Version) -> str:
     """Return the statement that makes the model again; literal secrets are masked."""
-    rows: list[PropertyValueColumns] = [*active.properties, *model.properties]
+    rows: list[PropertyValueColumns] = [*active.properties, *properties_for(model, host_of(active.location))]
     return render_pretty(
         CreateModel(
             name=parse_name(model.name),
