@@ -42,6 +42,7 @@ from inferlake.worker.usage import Counted, Usage
 from inferlake.worker.window import Aimd, Paced, Window
 from inferlake_registry.client import AsyncClient, WorkerRegistry
 from inferlake_registry.contract.models import CallSettings, Endpoint, ModelSnapshot
+from inferlake_sql.location import Location
 from inferlake_sql.secret import Secret
 
 T = TypeVar("T")
@@ -61,14 +62,6 @@ class AddressState:
     budget: RetryBudget
 
 
-@dataclass(frozen=True, slots=True)
-class ModelState:
-    """What all calls of the process of one model share."""
-
-    headers: ModelHeaders
-    leases: LeaseBook | None  # None without a registry: then the model has no limit
-
-
 _clock = time.monotonic  # the same as the loop's, but finer
 
 
@@ -83,7 +76,8 @@ class Engine:
         self._registries: dict[str, AsyncClient] = {}
         self._usages: dict[str, Usage] = {}
         self._resolved: dict[str, ModelSnapshot] = {}
-        self._models: dict[tuple[str, str], ModelState] = {}
+        self._headers: dict[tuple[str, str, str, bool], ModelHeaders] = {}
+        self._leases: dict[tuple[str, str], LeaseBook] = {}
         self._addresses: dict[str, AddressState] = {}
         self._claims: dict[str, Claims] = {}
         self._journals: dict[tuple[str, str], Journal] = {}
@@ -146,20 +140,19 @@ class Engine:
         self, descriptor: CallDescriptor, snapshot: ModelSnapshot, endpoint: Endpoint, address: AddressState
     ) -> Sender:
         """Stack the parts, innermost first."""
-        settings, model = snapshot.settings, self._model(descriptor.registry_url, snapshot)
+        settings, leases = snapshot.settings, self._leases_of(descriptor.registry_url, snapshot)
+        headers = self._headers_of(descriptor.registry_url, snapshot, Location(endpoint.url).host)
         source = Source(
             snapshot.name, endpoint.version, endpoint.model_type, settings.price_input, settings.price_output
         )
         attempt_timeout_s = None if settings.attempt_timeout_ms is None else settings.attempt_timeout_ms / 1_000
-        sender: Sender = Attempt(
-            self.transport(settings), endpoint.url, source, model.headers, attempt_timeout_s, _clock
-        )
-        sender = Renewing(sender, model.headers)
+        sender: Sender = Attempt(self.transport(settings), endpoint.url, source, headers, attempt_timeout_s, _clock)
+        sender = Renewing(sender, headers)
         sender = Paced(sender, address.window, _clock)
-        if model.leases is not None:
+        if leases is not None:
             cap = min(settings.concurrency_per_worker, settings.concurrency_limit)
-            model.leases.attach(address.window, cap)
-            sender = Limit(sender, model.leases)
+            leases.attach(address.window, cap)
+            sender = Limit(sender, leases)
         sender = BreakerGate(sender, address.circuit, settings.timeout_ms / 1_000, _clock)
         sender = Retry(sender, settings.retry_attempts, address.budget, _clock, random.random)
         sender = traced(sender, descriptor.traceparent, snapshot.name, endpoint.version)
@@ -178,18 +171,25 @@ class Engine:
         self._addresses[url].window.set_cap(cap)
         return self._addresses[url]
 
-    def _model(self, registry_url: str, snapshot: ModelSnapshot) -> ModelState:
-        key = (registry_url, snapshot.model_id)
-        if key not in self._models:
+    def _headers_of(self, registry_url: str, snapshot: ModelSnapshot, host: str) -> ModelHeaders:
+        """Return the headers of a model's calls to a host; a model that was given a key meanwhile gets new ones."""
+        key = (registry_url, snapshot.model_id, host, snapshot.has_secrets)
+        if key not in self._headers:
             registry = self.registry(registry_url) if registry_url else None
-            leases = None
-            if registry is not None:
-                limited = LimitedModel(snapshot.name, snapshot.settings.qps_limit)
-                leases = LeaseBook(registry, limited, self.holder, _clock)
-            elif snapshot.settings.qps_limit is not None or snapshot.has_secrets:
+            self._headers[key] = ModelHeaders(registry, snapshot, host)
+        return self._headers[key]
+
+    def _leases_of(self, registry_url: str, snapshot: ModelSnapshot) -> LeaseBook | None:
+        """Return the send slots that all calls of a model share; None without a registry, where no limit is kept."""
+        if not registry_url:
+            if snapshot.settings.qps_limit is not None or snapshot.has_secrets:
                 raise ModelUnusable(snapshot.name, "its limit or its key needs a registry, and the call names none")
-            self._models[key] = ModelState(ModelHeaders(registry, snapshot), leases)
-        return self._models[key]
+            return None
+        key = (registry_url, snapshot.model_id)
+        if key not in self._leases:
+            limited = LimitedModel(snapshot.name, snapshot.model_id, snapshot.settings.qps_limit)
+            self._leases[key] = LeaseBook(self.registry(registry_url), limited, self.holder, _clock)
+        return self._leases[key]
 
     @property
     def windows(self) -> tuple[Window, ...]:
@@ -229,9 +229,8 @@ class Engine:
     async def _close(self) -> None:
         for usage in self._usages.values():
             await usage.close()
-        for model in self._models.values():
-            if model.leases is not None:
-                model.leases.close()
+        for leases in self._leases.values():
+            leases.close()
         for journal in self._journals.values():
             journal.close()
         for claims in self._claims.values():

@@ -191,6 +191,43 @@ def test_a_rotated_key_is_read_again_once(fresh_client: Client, stub: StubEndpoi
     assert "second" not in str(answers(descriptor, ["last"]))
 
 
+def authorizations(stub: StubEndpoint) -> set[str | None]:
+    return {received.headers.get("authorization") for received in stub.requests}
+
+
+def test_a_split_over_two_hosts_sends_the_key_to_its_own_host_only(fresh_client: Client, stub: StubEndpoint) -> None:
+    with StubEndpoint() as other:
+        create(fresh_client, stub, api__key="canary")
+        elsewhere = other.url.replace("127.0.0.1", "localhost")
+        fresh_client.execute(f"ALTER MODEL m ADD VERSION '2' LOCATION '{elsewhere}'")
+        fresh_client.execute("ALTER MODEL m SET TRAFFIC ('1'=50, '2'=50)")
+        assert codes(answers(registered(fresh_client), [f"row {number}" for number in range(40)])) == {None: 40}
+        assert (authorizations(stub), authorizations(other)) == ({"Bearer canary"}, {None})
+
+
+def test_a_key_that_a_model_gets_later_is_used_by_the_next_query(fresh_client: Client, stub: StubEndpoint) -> None:
+    create(fresh_client, stub)
+    answers(registered(fresh_client), ["first"])
+    fresh_client.execute("ALTER MODEL m SET 'api.key'='late'")
+    answers(registered(fresh_client), ["second"])
+    assert [received.headers.get("authorization") for received in stub.requests] == [None, "Bearer late"]
+
+
+@pytest.mark.parametrize("change", ["RENAME", "DROP"])
+def test_a_planned_query_finishes_when_its_model_is_renamed_or_dropped(
+    fresh_client: Client, stub: StubEndpoint, change: str
+) -> None:
+    create(fresh_client, stub, api__key="mine", qps__limit=200)
+    descriptor = registered(fresh_client)
+    fresh_client.execute("ALTER MODEL m RENAME TO n" if change == "RENAME" else "DROP MODEL m")
+    create(fresh_client, stub, api__key="of another model")
+    assert codes(answers(descriptor, [f"row {number}" for number in range(20)])) == {None: 20}
+    assert authorizations(stub) == {"Bearer mine"}
+    if change == "RENAME":  # the limit goes with the model, not with the name
+        assert [holder.holder for holder in fresh_client.limits("n").holders] == [engine().holder]
+    assert fresh_client.limits("m").holders == ()
+
+
 def test_a_pause_is_told_to_all_callers(fresh_client: Client, stub: StubEndpoint) -> None:
     told = threading.Event()
 
