@@ -22,8 +22,8 @@ class RunReport:
     rejected_by_reason: Mapping[str, int]
     calls: int  # attempts that reached the network
     from_cache: int
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None  # of the answers that said how many; None when none did
+    completion_tokens: int | None
     latency_p50_ms: float | None
     latency_p95_ms: float | None
     location: str  # directory of the run's files, so that a later session makes the table visible again

@@ -222,8 +222,8 @@ class RunLine:
     from_cache: int
     p50_ms: float | None
     p95_ms: float | None
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None  # None: the endpoint did not say
+    completion_tokens: int | None
     rejected_table: str
 
     @property

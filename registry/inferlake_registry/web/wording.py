@@ -29,12 +29,14 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
-def brief(number: int) -> str:
+def brief(number: int | None) -> str:
     """Write a large number in three digits, for token counts.
 
-    >>> brief(950), brief(12_345), brief(4_560_000)
-    ('950', '12.3\\xa0k', '4.56\\xa0M')
+    >>> brief(950), brief(12_345), brief(4_560_000), brief(None)
+    ('950', '12.3\\xa0k', '4.56\\xa0M', '–')
     """
+    if number is None:
+        return NOTHING
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{_three_digits(number / size)}{NBSP}{unit}"

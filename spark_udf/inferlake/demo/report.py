@@ -94,8 +94,12 @@ def _rows(runs: Sequence[Run]) -> Iterator[tuple[str, list[str]]]:
     yield "seconds", [f"{r.seconds:.1f}" for r in reports]
     yield "rows/s", [f"{r.rows / r.seconds:,.0f}" if r.seconds else "" for r in reports]
     yield "latency p50 / p95", [f"{_ms(r.latency_p50_ms)} / {_ms(r.latency_p95_ms)}" for r in reports]
-    yield "tokens in / out", [f"{r.prompt_tokens:,} / {r.completion_tokens:,}" for r in reports]
+    yield "tokens in / out", [f"{_count(r.prompt_tokens)} / {_count(r.completion_tokens)}" for r in reports]
     yield "agrees with the file", [f"{run.agreement.same:,} of {run.agreement.compared:,}" for run in runs]
+
+
+def _count(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
 
 
 def _ms(value: float | None) -> str:

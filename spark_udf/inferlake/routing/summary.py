@@ -20,8 +20,8 @@ class Figures:
     version: str | None  # None when several versions answered, or none is known
     calls: int
     from_cache: int
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None  # of the answers that said how many; None when none did
+    completion_tokens: int | None
     latency_p50_ms: float | None
     latency_p95_ms: float | None
 
@@ -65,11 +65,18 @@ def _figures(rows: list[Row]) -> Figures:
         version=total["first_version"] if one_version else None,
         calls=total["calls"] or 0,
         from_cache=total["from_cache"] or 0,
-        prompt_tokens=total["prompt_tokens"] or 0,
-        completion_tokens=total["completion_tokens"] or 0,
+        prompt_tokens=_tokens(total, "prompt_tokens"),
+        completion_tokens=_tokens(total, "completion_tokens"),
         latency_p50_ms=latency[0],
         latency_p95_ms=latency[1],
     )
+
+
+def _tokens(total: Row, name: str) -> int | None:
+    """Return what the answers said in all; a run that only used answers of others spent nothing, which is known."""
+    said: int | None = total[name]
+    only_reused = not total["calls"] and total["from_cache"]
+    return 0 if said is None and only_reused else said
 
 
 NO_ROWS = Figures(0, {}, None, 0, 0, 0, 0, None, None)

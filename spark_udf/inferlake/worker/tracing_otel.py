@@ -47,8 +47,9 @@ class Traced:
             span.set_attribute("error.type", failed.code.value)
             raise
         else:
-            span.set_attribute("gen_ai.usage.input_tokens", result.prompt_tokens or 0)
-            span.set_attribute("gen_ai.usage.output_tokens", result.completion_tokens or 0)
+            for name, tokens in (("input", result.prompt_tokens), ("output", result.completion_tokens)):
+                if tokens is not None:
+                    span.set_attribute(f"gen_ai.usage.{name}_tokens", tokens)
             return result
         finally:
             span.set_attribute("inferlake.attempts", call.attempts)

@@ -345,3 +345,17 @@ def test_the_sql_form(lake: Lake) -> None:
 
 def test_a_summary_is_a_run_report(lake: Lake) -> None:
     assert inferlake.RunSummary is RunReport
+
+
+def test_tokens_that_no_answer_reports_are_unknown_and_not_none(lake: Lake) -> None:
+    silent = Reply(200, b'{"choices":[{"message":{"content":"{\\"label\\":\\"normal\\"}"},"finish_reason":"stop"}]}')
+    frame = labelled(lake, 4)
+    lake.stub.script = silent
+    routed = inferlake.route_rejected(frame, "ai_output", SCHEMA, run=lake.model)
+    assert (routed.summary.rows, routed.summary.accepted, routed.summary.calls) == (4, 4, 4)
+    assert (routed.summary.prompt_tokens, routed.summary.completion_tokens) == (None, None)
+    assert lake.client.run(lake.model) == routed.summary
+    # A run that pays for nothing knows what it used.
+    again = inferlake.route_rejected(frame, "ai_output", SCHEMA, run=f"{lake.model}-again").summary
+    assert (again.from_cache, again.calls, again.prompt_tokens, again.completion_tokens) == (4, 0, 0, 0)
+    assert lake.stub.calls == 4
