@@ -197,8 +197,8 @@ class PropertyError(LanguageError):
     code = "INVALID_PROPERTY"
 
 
-# No digits and no 'sk-': where a value was written in the key's place, it must not be repeated.
-_LOOKS_LIKE_A_KEY = re.compile(r"(?!sk-)[a-z_][a-z_.\-]{0,63}", re.IGNORECASE | re.ASCII)
+# Short words without digits, and no 'sk-': where a value was written in the key's place, it must not be repeated.
+_LOOKS_LIKE_A_KEY = re.compile(r"(?!sk-)[a-z]{1,14}(?:[._-]{1,2}[a-z]{1,14}){0,7}", re.IGNORECASE | re.ASCII)
 
 
 class UnknownProperty(PropertyError):

@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from inferlake_sql.errors import InvalidLocation
-from inferlake_sql.sensitive import is_sensitive_name
+from inferlake_sql.sensitive import query_holds_key
 
 
 class Refusal(StrEnum):
@@ -97,10 +97,10 @@ def check_location(text: str) -> Location:
 
 def _check_query(query: str) -> None:
     try:
-        pairs = parse_qsl(query, keep_blank_values=True)
+        holds_key = query_holds_key(query)
     except ValueError:
         raise _refuse(Refusal.MALFORMED, "its query cannot be read.") from None
-    if any(is_sensitive_name(name) for name, _ in pairs):
+    if holds_key:
         raise _refuse(
             Refusal.KEY_IN_QUERY, "its query holds what looks like a key. Give it as 'api.key' or 'header.…'."
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, TypeAlias, assert_never
+from urllib.parse import urlsplit
 
 from inferlake_sql.errors import (
     DuplicateKey,
@@ -24,7 +25,7 @@ from inferlake_sql.json_text import JsonText, read_json_loosely
 from inferlake_sql.names import near
 from inferlake_sql.quantities import plain, read_decimal, read_integer, read_milliseconds
 from inferlake_sql.secret import MASK, Secret, SecretReference, parse_secret_reference
-from inferlake_sql.sensitive import HARMLESS_HEADERS, holds_sensitive_name, is_sensitive_name
+from inferlake_sql.sensitive import HARMLESS_HEADERS, holds_sensitive_name, is_sensitive_name, query_holds_key
 
 PropertyValue: TypeAlias = bool | int | float | str | JsonText | Secret | SecretReference
 
@@ -33,6 +34,7 @@ class Kind(StrEnum):
     """How a value is read; in brackets the Python type of the value that ``normalise`` returns."""
 
     TEXT = "text"  # (str)
+    PATH = "path"  # (str)
     CHOICE = "choice"  # (str, lower case)
     BOOLEAN = "boolean"  # (bool)
     INTEGER = "integer"  # (int)
@@ -219,6 +221,13 @@ CATALOGUE: Final[tuple[PropertySpec, ...]] = (
         high=4_096,
     ),
     PropertySpec(
+        "pin.on.start",
+        Kind.BOOLEAN,
+        _O,
+        "Keep a streaming query with what served when it was planned, instead of asking for each micro-batch.",
+        False,
+    ),
+    PropertySpec(
         "probe.interval.ms", Kind.MILLISECONDS, _O, "Time between probes.", 60_000, unit="ms", low=1_000, high=_DAY
     ),
     PropertySpec(
@@ -230,7 +239,7 @@ CATALOGUE: Final[tuple[PropertySpec, ...]] = (
         choices=("auto", "http", "models", "chat", "none"),
     ),
     PropertySpec(
-        "probe.path", Kind.TEXT, _O, "Path that an http probe asks for.", default_text="/health, then /v1/models"
+        "probe.path", Kind.PATH, _O, "Path that an http probe asks for.", default_text="/health, then /v1/models"
     ),
     PropertySpec(
         "probe.failures", Kind.INTEGER, _O, "Failed probes in a row until a model leaves healthy.", 3, low=1, high=100
@@ -383,6 +392,8 @@ def _read(spec: PropertySpec, key: str, text: str, unit: str) -> PropertyValue:
     match spec.kind:
         case Kind.TEXT:
             return _text(key, text)
+        case Kind.PATH:
+            return _path(key, text)
         case Kind.CHOICE:
             return _choice(spec, text)
         case Kind.BOOLEAN:
@@ -404,6 +415,19 @@ def _read(spec: PropertySpec, key: str, text: str, unit: str) -> PropertyValue:
 def _text(key: str, text: str) -> str:
     if not text.strip():
         raise InvalidValue(key, "a text that is not empty", hint="UNSET goes back to the default.")
+    return text
+
+
+def _path(key: str, text: str) -> str:
+    """Return a path below the endpoint's own address; like the address it must hold no secret."""
+    wanted = "a path below the endpoint's address, without credentials or a key in its query"
+    try:
+        parts = urlsplit(_text(key, text))
+        holds_secret = bool(parts.scheme or parts.netloc or parts.fragment) or query_holds_key(parts.query)
+    except ValueError:
+        raise InvalidValue(key, wanted) from None
+    if holds_secret:
+        raise InvalidValue(key, wanted, hint="Give a key as 'api.key' or 'header.…': probes send it too.")
     return text
 
 

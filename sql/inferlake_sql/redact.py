@@ -7,11 +7,17 @@ from typing import Final
 
 from inferlake_sql.errors import Place
 from inferlake_sql.scan import Lexeme, Shape, lexemes
-from inferlake_sql.vocabulary import VOCABULARY
+from inferlake_sql.vocabulary import PLAIN_WORD, VOCABULARY
 
-# Where a text mentions one of these, a value may stand anywhere, even outside quotes when a quote is missing.
-_SUSPICIOUS: Final = re.compile(r"key|token|secret|passw|auth|bearer|header|credential|cookie|sk-", re.IGNORECASE)
-_VALUES_FOLLOW: Final = frozenset({"PROPERTIES", "TBLPROPERTIES", "OPTIONS", "WITH", "SET"})
+# Where a text mentions one of these, a value may stand anywhere, even outside quotes when a quote is missing. A
+# definition is suspicious without such a word too: the slip may have hit the word itself, as in api.k'ey='…'.
+_SUSPICIOUS: Final = re.compile(
+    r"key|token|secret|passw|auth|bearer|header|credential|cookie|sk-|\b(?:create|alter)\b.{0,200}?\bmodel\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_VALUES_FOLLOW: Final = frozenset({"PROPERTIES", "TBLPROPERTIES", "OPTIONS", "WITH", "SET", "LOCATION"})
+_NAME_FOLLOWS: Final = frozenset({"MODEL", "EXISTS", "LIKE", "TO", "."})
+_SHORT_NUMBER: Final = re.compile(r"[0-9]{1,6}", re.ASCII)
 _SNIPPET_WIDTH: Final = 120
 
 
@@ -20,22 +26,30 @@ def redact(text: str, upto: int | None = None) -> str:
 
     With ``upto`` it may end anywhere behind that offset.
 
-    When the text mentions keys or tokens, every word that is not part of the language is masked as well from the first
-    value or quote on: a lost quote turns strings inside out and must not uncover what stood in them.
+    When the text defines a model or mentions keys or tokens, words are masked as well: from the first value or quote on
+    every one that is not part of the language (a lost quote turns strings inside out and must not uncover what stood in
+    them), before it those that are neither a name nor plain letters.
     """
     suspicious = _SUSPICIOUS.search(text) is not None
     pieces: list[str] = []
     values_follow = False
+    before = ""
     for lexeme in lexemes(text):
         if upto is not None and lexeme.start > upto:
             break
         piece = text[lexeme.start : lexeme.end]
-        if lexeme.shape is Shape.MARK or lexeme.shape is Shape.SPACE:
-            pieces.append(piece)
-        else:
-            pieces.append(_mask(lexeme, piece, hide_words=suspicious and values_follow))
+        pieces.append(_mask(lexeme, piece, hide_word=suspicious and not _is_harmless(piece, before, values_follow)))
         values_follow = values_follow or _starts_values(lexeme, piece)
+        if lexeme.shape not in (Shape.SPACE, Shape.COMMENT):
+            before = piece.upper()
     return "".join(pieces)
+
+
+def _is_harmless(piece: str, before: str, values_follow: bool) -> bool:
+    """Whether a word cannot be a secret, by itself and by what stands before it."""
+    if piece.upper() in VOCABULARY or _SHORT_NUMBER.fullmatch(piece):
+        return True
+    return not values_follow and (before in _NAME_FOLLOWS or PLAIN_WORD.fullmatch(piece) is not None)
 
 
 def _starts_values(lexeme: Lexeme, piece: str) -> bool:
@@ -43,7 +57,7 @@ def _starts_values(lexeme: Lexeme, piece: str) -> bool:
     return quoted or piece in ("=", "(") or piece.upper() in _VALUES_FOLLOW
 
 
-def _mask(lexeme: Lexeme, piece: str, *, hide_words: bool) -> str:
+def _mask(lexeme: Lexeme, piece: str, *, hide_word: bool) -> str:
     match lexeme.shape:
         case Shape.STRING:
             opening = 2 if piece[0] in "rR" else 1
@@ -53,9 +67,9 @@ def _mask(lexeme: Lexeme, piece: str, *, hide_words: bool) -> str:
         case Shape.COMMENT:
             return piece[:2] + _stars(piece[2:])
         case Shape.QUOTED:
-            return piece[0] + _stars(piece[1:-1]) + piece[-1] if hide_words else piece
+            return piece[0] + _stars(piece[1:-1]) + piece[-1] if hide_word else piece
         case Shape.WORD:
-            return _stars(piece) if hide_words and piece.upper() not in VOCABULARY else piece
+            return _stars(piece) if hide_word else piece
         case Shape.SPACE | Shape.MARK:
             return piece
 

@@ -84,17 +84,25 @@ def tokenize(text: str, quoting: Quoting = DEFAULT_QUOTING) -> list[Token]:
     """
     _check_characters(text)
     _check_closed(text)
-    tokenizer = (_AnsiWords if quoting.double_quoted_identifiers else _Words)(dialect="spark")
-    try:
-        raw = tokenizer.tokenize(text)
-    except TokenError as cause:
-        raise UnreadableText("a quote or number is malformed").located(place_at(text, cause.start or 0)) from None
+    raw = _tokenize(text, quoting)
+    if isinstance(raw, int):
+        # Raised here and not where it was caught: sqlglot's error holds the text and would hang on ours.
+        raise UnreadableText("a quote or number is malformed").located(place_at(text, raw))
     tokens = list(_join_doubled_quotes(text, _convert(text, raw, quoting)))
     for token in tokens:
         if token.kind is TokenKind.STRING and "\0" in token.text:
             raise UnreadableText("a string holds a NUL character").located(place_at(text, token.start))
     tokens.append(Token(TokenKind.END, "", len(text), len(text)))
     return tokens
+
+
+def _tokenize(text: str, quoting: Quoting) -> list[SqlglotToken] | int:
+    """Return sqlglot's tokens, or the offset of what it cannot read."""
+    tokenizer = (_AnsiWords if quoting.double_quoted_identifiers else _Words)(dialect="spark")
+    try:
+        return tokenizer.tokenize(text)
+    except TokenError as error:
+        return error.start or 0
 
 
 def check_nesting(text: str, tokens: list[Token], limit: int) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
+
+# What may be repeated in an error where a slip could have put a secret: no digits, no mixed alphabet, not long.
+PLAIN_WORD: Final = re.compile(r"[A-Za-z]{1,14}(?:_[A-Za-z]{1,14}){0,3}", re.ASCII)
 
 _KEYWORDS: Final = """
 ACTIVE ADD AGAINST AI ALIAS ALL ALTER APPROXIMATE AS COMMENT CREATE DEFAULT_VERSION DESC DESCRIBE DISABLE DROP
