@@ -37,6 +37,7 @@ class FakeRegistry:
     def __init__(self) -> None:
         self.models: dict[str, ModelSnapshot] = {}
         self.resolved: list[str] = []  # references, in order
+        self.keys_read: list[str] = []  # names of the models whose key was asked for, in order
         self.runs: dict[str, RunReport] = {}
         self.rejected: dict[str, RejectedSample] = {}
         self.usage: list[UsageReport] = []
@@ -126,9 +127,11 @@ class FakeRegistry:
             case ["resolve"]:
                 return encode(self.resolve(str(body["reference"])))
             case ["credentials"]:
-                key = self._keys.get(self._find(name).name)
+                model = self._find(name)
+                self.keys_read.append(model.name)
+                key = self._keys.get(model.name)
                 headers = {} if key is None else {"authorization": Secret(f"Bearer {key.reveal()}")}
-                return encode(Credentials(headers, 1), reveal=True)
+                return encode(Credentials(headers, model.revision), reveal=True)
             case ["leases"]:
                 return encode(self._lease(self._find(name), decode(LeaseRequest, body)))
             case _:  # a lease that is given back

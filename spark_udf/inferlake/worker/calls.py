@@ -81,6 +81,7 @@ class Cause(Enum):
     TIMED_OUT = auto()  # no answer within the attempt's time: it may have been paid
     BROKEN_ANSWER = auto()  # the connection was lost in the middle of an answer
     UNAUTHORISED = auto()  # 401: the key may have been rotated
+    RENEWED = auto()  # 401, and there is another key by now: sent again at once, one time
 
 
 class CallFailed(Exception):
@@ -136,16 +137,17 @@ class Break(Enum):
     BODY = auto()  # the answer began and did not end
     TIMEOUT = auto()
     TOO_LARGE = auto()
-    FORBIDDEN = auto()  # our own policy refused the address, or its certificate is not trusted
+    FORBIDDEN = auto()  # our own policy refused the address, or its certificate is not trusted or not to be checked
 
 
 class TransportFailed(Exception):
     """No complete HTTP answer. The message is safe to show: no URL, no header."""
 
-    def __init__(self, kind: Break, message: str) -> None:
+    def __init__(self, kind: Break, message: str, *, http_status: int | None = None) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
+        self.http_status = http_status  # of an answer that was too large to read
 
 
 class Transport(Protocol):

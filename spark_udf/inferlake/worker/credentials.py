@@ -3,60 +3,83 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Callable
 from typing import Final
 
 from inferlake.result import CallResult
 from inferlake.worker.calls import Call, CallFailed, Cause, Sender
 from inferlake_registry.client import WorkerRegistry
 from inferlake_registry.contract.models import Credentials, CredentialsRequest, ModelSnapshot
+from inferlake_sql.errors import InferlakeError
 
+_log = logging.getLogger(__name__)
+
+_IN_VAIN_S: Final = 1.0  # after a refusal of what the registry still has: a revoked key is asked about once a second
 _FIXED: Final = {"content-type": "application/json", "accept": "application/json"}
 
 
 class ModelHeaders:
     """Headers of one model's calls to one host.
 
-    A process reads its credentials once, and again only when an endpoint refuses them.
+    A process reads its credentials once, and again only when an endpoint refuses them: once for all rows that were
+    refused together.
     """
 
-    def __init__(self, registry: WorkerRegistry | None, snapshot: ModelSnapshot, host: str) -> None:
+    def __init__(
+        self, registry: WorkerRegistry | None, snapshot: ModelSnapshot, host: str, clock: Callable[[], float]
+    ) -> None:
         self._registry = registry
         self._snapshot = snapshot
         self._request = CredentialsRequest(snapshot.model_id, host)
         self._credentials: Credentials | None = None
+        self._clock = clock
         self._reading = asyncio.Lock()
+        self._in_vain_until = float("-inf")
 
     async def current(self) -> dict[str, str]:
         """Return a new dictionary with all headers, the secret ones revealed."""
         if not self._snapshot.has_secrets:
             return dict(_FIXED)
-        if self._credentials is None:
-            await self._read(None)
-        assert self._credentials is not None
-        return _FIXED | {name: value.reveal() for name, value in self._credentials.headers.items()}
+        credentials = await self._in_use()
+        return _FIXED | {name: value.reveal() for name, value in credentials.headers.items()}
 
-    @property
-    def epoch(self) -> int | None:
-        """Which credentials are in use; None for none."""
-        return None if self._credentials is None else self._credentials.epoch
+    async def epoch(self) -> int | None:
+        """Return which credentials the next call has; None for a model without."""
+        return (await self._in_use()).epoch if self._snapshot.has_secrets else None
 
     async def renewed(self, refused: int | None) -> bool:
         """Read the credentials again after a refusal of those of epoch ``refused``; tell whether they have changed."""
-        if not self._snapshot.has_secrets:
+        if refused is None:
             return False
-        await self._read(refused)
-        return self.epoch != refused
-
-    async def _read(self, known: int | None) -> None:
         async with self._reading:
-            if self.epoch != known:
-                return  # another call has read them while this one waited
-            assert self._registry is not None  # a model with secrets is not called without one
-            self._credentials = await self._registry.credentials(self._snapshot.name, self._request)
+            if await self.epoch() == refused and self._clock() >= self._in_vain_until:
+                await self._read_again()
+                if await self.epoch() == refused:
+                    self._in_vain_until = self._clock() + _IN_VAIN_S
+        return await self.epoch() != refused
+
+    async def _read_again(self) -> None:
+        try:
+            self._credentials = await self._read()
+        except InferlakeError as error:
+            _log.warning("Nobody can say whether model %s has another key by now: %s", self._snapshot.name, error)
+
+    async def _in_use(self) -> Credentials:
+        if self._credentials is not None:
+            return self._credentials
+        async with self._reading:
+            if self._credentials is None:
+                self._credentials = await self._read()
+        return self._credentials
+
+    async def _read(self) -> Credentials:
+        assert self._registry is not None  # a model with secrets is not called without one
+        return await self._registry.credentials(self._snapshot.name, self._request)
 
 
 class Renewing:
-    """After a 401 sends once more, if the registry has other credentials than the refused ones."""
+    """After a 401 has the call sent once more, if the registry has other credentials than the refused ones."""
 
     def __init__(self, inner: Sender, headers: ModelHeaders) -> None:
         self._inner = inner
@@ -64,10 +87,10 @@ class Renewing:
 
     async def send(self, call: Call) -> CallResult:
         """Return the answer under the present credentials."""
-        refused = self._headers.epoch
+        used = await self._headers.epoch()  # nothing happens between here and the reading of the headers
         try:
             return await self._inner.send(call)
         except CallFailed as failed:
-            if failed.cause is not Cause.UNAUTHORISED or not await self._headers.renewed(refused):
-                raise
-        return await self._inner.send(call)
+            if failed.cause is Cause.UNAUTHORISED and await self._headers.renewed(used):
+                failed.cause = Cause.RENEWED
+            raise

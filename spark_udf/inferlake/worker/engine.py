@@ -176,7 +176,7 @@ class Engine:
         key = (registry_url, snapshot.model_id, host, snapshot.has_secrets)
         if key not in self._headers:
             registry = self.registry(registry_url) if registry_url else None
-            self._headers[key] = ModelHeaders(registry, snapshot, host)
+            self._headers[key] = ModelHeaders(registry, snapshot, host, _clock)
         return self._headers[key]
 
     def _leases_of(self, registry_url: str, snapshot: ModelSnapshot) -> LeaseBook | None:

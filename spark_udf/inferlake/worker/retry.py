@@ -2,7 +2,7 @@
 
 Faults use attempts and a budget that all calls of a process to one address share, so that an outage does not multiply
 traffic. A 429 uses time only. After a timeout the answer may have been paid: no second attempt unless the request is
-marked repeatable. After an answer that broke off: one.
+marked repeatable. After an answer that broke off, or a key that was refused and has been renewed: one.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class Tally:
     faults: int = 0
     throttled: int = 0
     broken: int = 0
+    renewed: int = 0
 
     def note(self, cause: Cause) -> None:
         """Count a failure."""
@@ -69,6 +70,8 @@ class Tally:
                 self.throttled += 1
             case Cause.BROKEN_ANSWER:
                 self.broken += 1
+            case Cause.RENEWED:
+                self.renewed += 1
             case Cause.FINAL | Cause.UNAUTHORISED:
                 pass
             case _:
@@ -85,6 +88,8 @@ class Tally:
                 return self.broken == 1 and self.faults + self.broken < attempts
             case Cause.THROTTLED:
                 return True
+            case Cause.RENEWED:
+                return self.renewed == 1
             case Cause.FINAL | Cause.UNAUTHORISED:
                 return False
             case _:
@@ -141,6 +146,8 @@ class Retry:
         tally.note(failed.cause)
         if not tally.allows(failed.cause, self._attempts, repeatable=call.repeatable):
             raise failed
+        if failed.cause is Cause.RENEWED:
+            return
         wait = wait_s(tally, failed.retry_after_s, self._random())
         if now + wait >= call.deadline:
             raise failed
