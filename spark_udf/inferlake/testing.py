@@ -56,6 +56,7 @@ class Fault(Enum):
     RESET_IN_BODY = auto()  # announces 1,000 bytes, sends ten and closes
     DRIBBLE = auto()  # sends one byte of the answer every 300 ms
     NOT_HTTP = auto()  # answers bytes that are no HTTP
+    ENDLESS = auto()  # an answer without end, as fast as it is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +277,11 @@ class StubEndpoint:
                 for byte in reply.body:
                     writer.write(bytes([byte]))
                     await self._pause(0.3, reader)
+            case Fault.ENDLESS:
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n")
+                while True:
+                    writer.write(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+                    await writer.drain()
             case Fault.NOT_HTTP:
                 writer.write(b"\x15\x03\x01\x00\x02\x02\x28")
                 await writer.drain()

@@ -20,13 +20,18 @@ from inferlake_registry.contract.models import ModelType
 
 _Object: TypeAlias = Mapping[str, object]
 
+_GZIP: Final = b"\x1f\x8b"
+
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,63}")
 # A 429 that never clears: the account has no money or no right, and waiting would only burn the row's time.
 _EXHAUSTED: Final = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "quota_exceeded", "access_terminated"}
 )
+_THROTTLED: Final = ("rate_limit", "rate limit", "too many requests")
 _TOO_LONG: Final = ("context_length", "context length", "context window", "max_model_len", "maximum input length")
 _FILTERED: Final = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
+# A server that gave up in the middle says so here (OpenRouter, vLLM); the text before it is no answer.
+_GIVEN_UP: Final = frozenset({"error", "abort"})
 _NOT_RETRIED_5XX: Final = frozenset({501, 505})
 
 
@@ -83,6 +88,8 @@ def _parse(reply: HttpReply) -> _Object:
 
 
 def _not_json(reply: HttpReply) -> str:
+    if reply.body.startswith(_GZIP):
+        return "The endpoint answered compressed bytes although none were asked for."
     kind = (reply.content_type or "").partition(";")[0].strip().lower()
     start = reply.body[:64].lstrip().lower()
     if kind == "text/event-stream" or start.startswith((b"data:", b"event:")):
@@ -113,6 +120,14 @@ def _content(model_type: ModelType, document: _Object, status: int) -> tuple[str
 
 def _checked(text: object, finish_reason: str | None, message: _Object, status: int) -> str:
     """Return the text, if a choice that is not plainly a stopped text is an answer all the same."""
+    if finish_reason in _GIVEN_UP:
+        raise CallFailed(
+            ErrorCode.SERVER,
+            f"The endpoint gave up in the middle of the answer (finish_reason {finish_reason}).",
+            Cause.BROKEN_ANSWER,
+            http_status=status,
+            finish_reason=finish_reason,
+        )
     if finish_reason == "length":
         raise CallFailed(
             ErrorCode.TRUNCATED,
@@ -227,8 +242,7 @@ def _error_member(reply: HttpReply, error: object) -> CallFailed:
         code, cause = _classify(status, _error_words(reply))
     else:
         words = _error_words(reply)
-        blamed = any(word in words for word in ("invalid", "bad_request", *_TOO_LONG, *_FILTERED))
-        code, cause = _classify(400, words) if blamed else (ErrorCode.SERVER, Cause.FAULT)
+        code, cause = _classify(_blamed(words), words)
     found = _identifiers(reply)
     words = f" ({', '.join(found)})" if found else ""
     return CallFailed(
@@ -238,6 +252,13 @@ def _error_member(reply: HttpReply, error: object) -> CallFailed:
         http_status=reply.status,
         request_id=reply.request_id,
     )
+
+
+def _blamed(words: str) -> int:
+    """Return the status that an error in a successful answer would have had by itself."""
+    if any(word in words for word in (*_EXHAUSTED, *_THROTTLED)):
+        return 429
+    return 400 if any(word in words for word in ("invalid", "bad_request", *_TOO_LONG, *_FILTERED)) else 500
 
 
 def _error_object(reply: HttpReply) -> _Object:

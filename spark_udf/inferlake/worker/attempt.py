@@ -64,7 +64,7 @@ class Attempt:
             reply = await self._transport.post(self._url, headers, call.body, self._limit(left))
         except TransportFailed as failed:
             code, cause = _BREAKS[failed.kind]
-            raise CallFailed(code, failed.message, cause) from None
+            raise CallFailed(code, failed.message, cause, http_status=failed.http_status) from None
         assert call.started is not None
         latency_ms = (self._clock() - call.started) * 1_000
         return read_answer(self._source, reply, call.attempts, latency_ms, call.request_id)

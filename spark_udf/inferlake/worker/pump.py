@@ -164,6 +164,8 @@ class Pump:
             row.result = await row.lane.sender.send(row.call)
         except CallFailed as failed:
             row.result = self._fail(failed, row)
+            # Its frames hold the request and the client, and it is in them: they would stay until cycles are collected.
+            failed.__traceback__ = failed.__context__ = None
         row.call = None
         self._schedule()
 

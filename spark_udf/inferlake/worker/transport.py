@@ -35,6 +35,8 @@ from inferlake.worker.calls import Break, HttpReply, TransportFailed
 from inferlake_sql.location import read_address, refuse_address
 
 BODY_LIMIT: Final = 16 << 20  # bytes of one answer
+_ERROR_LIMIT: Final = 1 << 20  # bytes of an error that are looked at; what follows is not even read
+_NO_CERTIFICATES: Final = "tls.ca holds no certificates in PEM form, or names no such file that this worker can read."
 _RESOLVED_FOR_S: Final = 30.0  # how long a checked address stays pinned
 _USER_AGENT: Final = "inferlake"
 
@@ -80,10 +82,7 @@ class PyreqwestTransport:
             async with request as response:
                 return await self._read(response)
         except PyreqwestError as error:
-            failure = translate(error)
-            if failure.kind is Break.CONNECT:
-                self._rotate(url, pinned)
-            raise failure from None
+            raise self._failure(url, pinned, error) from None
 
     async def close(self) -> None:
         """Close all connections."""
@@ -92,16 +91,17 @@ class PyreqwestTransport:
         self._pinned.clear()
 
     async def _read(self, response: Response) -> HttpReply:
-        limit = self._settings.body_limit
-        read = await response.body_reader.read(limit + 1)
+        status, limit = response.status, self._settings.body_limit
+        read = await response.body_reader.read(limit + 1 if status < 300 else _ERROR_LIMIT)
         body = b"" if read is None else read.to_bytes()
         if len(body) > limit:
-            raise TransportFailed(Break.TOO_LARGE, f"The answer is larger than {limit >> 20} MiB.")
+            message = f"The answer is larger than {limit >> 20} MiB."
+            raise TransportFailed(Break.TOO_LARGE, message, http_status=status)
         header = response.get_header
-        if response.status == 200:
+        if status == 200:
             return HttpReply(200, body, header("content-type"), request_id=header("x-request-id"))
         return HttpReply(
-            response.status,
+            status,
             body,
             header("content-type"),
             header("retry-after"),
@@ -109,6 +109,12 @@ class PyreqwestTransport:
             header("x-request-id"),
             header("date") or formatdate(usegmt=True),
         )
+
+    def _failure(self, url: str, pinned: _Pinned, error: PyreqwestError) -> TransportFailed:
+        failure = translate(error)
+        if failure.kind is Break.CONNECT:
+            self._rotate(url, pinned)
+        return failure
 
     async def _pin(self, url: str) -> _Pinned:
         """Resolve the URL's host, check the addresses, and return a client that connects to the first of them."""
@@ -135,9 +141,9 @@ class PyreqwestTransport:
 
     async def _addresses(self, url: str) -> tuple[str, ...]:
         host = urlsplit(url).hostname or ""
-        if _proxy(url) is not None:
-            return ()  # the proxy resolves and connects: it is the guard
         literal = read_address(host)
+        if literal is None and _proxy(url) is not None:
+            return ()  # the proxy resolves and connects: it is the guard
         found = (str(literal),) if literal else await self._resolve(host, _port(url))
         allowed = tuple(address for address in found if refuse_address(ip_address(address)) is None)
         if not allowed:
@@ -169,9 +175,12 @@ class PyreqwestTransport:
             host = urlsplit(url).hostname or ""
             if addresses and host != addresses[0]:
                 builder = builder.resolve(host, addresses[0], _port(url))
-        if self._settings.tls_ca is not None:
-            builder = builder.add_root_certificate_pem(_pem(self._settings.tls_ca))
-        return builder.build()
+        if self._settings.tls_ca is None:
+            return builder.build()
+        try:
+            return builder.add_root_certificate_pem(_pem(self._settings.tls_ca)).build()
+        except (OSError, BuilderError):
+            raise TransportFailed(Break.FORBIDDEN, _NO_CERTIFICATES) from None
 
 
 def _port(url: str) -> int:
@@ -189,7 +198,10 @@ def _proxy(url: str) -> str | None:
 
 
 def _pem(text: str) -> bytes:
-    return text.encode() if text.lstrip().startswith("-----BEGIN") else Path(text).read_bytes()
+    pem = text.encode() if text.lstrip().startswith("-----BEGIN") else Path(text).read_bytes()
+    if b"-----BEGIN CERTIFICATE-----" not in pem:
+        raise TransportFailed(Break.FORBIDDEN, _NO_CERTIFICATES)
+    return pem
 
 
 def translate(error: PyreqwestError) -> TransportFailed:

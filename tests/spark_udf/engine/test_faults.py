@@ -2,127 +2,114 @@
 
 from __future__ import annotations
 
-import ssl
-import threading
+import json
 import time
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from email.utils import formatdate
-from ipaddress import ip_address
-from pathlib import Path
+from gzip import compress
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-from engine_calls import Result, answers, calling, codes, model_at
+from engine_calls import answers, calling, codes, model_at
+from one_bad_row import BAD, ROWS, all_answered, failing, failing_first, one_failed
 
-from inferlake.testing import Answer, Fault, Received, Reply, StubEndpoint, chat, completion, echo, embedding, error
+from inferlake.testing import Answer, Fault, Reply, StubEndpoint, chat, completion, echo, embedding, error
+from inferlake.worker.engine import forget_engine
 from inferlake_registry.contract.models import ModelType
 
-ROWS = [f"row {number}" for number in range(40)]
-BAD = "row 7"
+EVENTS = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: [DONE]\n\n'
+PAGE = b"<!doctype html><title>Sign in</title>"
+GZIP = {"content-encoding": "gzip"}
+ENORMOUS = b" " * (100 << 20)
+
+# What the endpoint answers -> the row's code, its status and a part of its reason.
+FINAL: dict[str, tuple[Reply, str, int, str]] = {
+    "400": (error(400), "bad_request", 400, "HTTP 400"),
+    "400 context code": (error(400, code="context_length_exceeded"), "context_length", 400, "model's context"),
+    "400 context text": (error(400, message="maximum context length is 9"), "context_length", 400, "model's context"),
+    "400 content filter": (error(400, code="content_filter"), "content_filter", 400, "HTTP 400"),
+    "400 of 100 MB": (Reply(400, ENORMOUS), "bad_request", 400, "HTTP 400"),
+    "401": (error(401), "auth", 401, "check api.key"),
+    "403": (error(403), "auth", 403, "check api.key"),
+    "404": (error(404), "not_found", 404, "check LOCATION"),
+    "413": (error(413), "bad_request", 413, "HTTP 413"),
+    "422": (error(422), "bad_request", 422, "HTTP 422"),
+    "429 without money": (error(429, code="insufficient_quota"), "rate_limited", 429, "insufficient_quota"),
+    "501": (error(501), "server", 501, "HTTP 501"),
+    "null content": (chat(None), "empty", 200, "no text"),
+    "empty content": (chat(""), "empty", 200, "no text"),
+    "finish_reason length": (chat("cut", finish_reason="length"), "truncated", 200, "raise request.max_tokens"),
+    "finish_reason length, null": (chat(None, finish_reason="length"), "truncated", 200, "raise request.max_tokens"),
+    "finish_reason content_filter": (chat("no", finish_reason="content_filter"), "content_filter", 200, "filtered"),
+    "error member, type": (chat("x", error={"type": "invalid_request_error"}), "bad_request", 200, "in the body"),
+    "error member, status": (chat("x", error={"code": 400}), "bad_request", 200, "in the body"),
+    "error member, money": (chat("x", error={"code": "insufficient_quota"}), "rate_limited", 200, "quota"),
+    "error member, text": (chat("x", error="invalid model"), "bad_request", 200, "in the body"),
+    "SSE": (Reply(200, EVENTS, content_type="text/event-stream"), "decode", 200, "stream of events"),
+    "SSE that calls itself JSON": (Reply(200, EVENTS), "decode", 200, "stream of events"),
+    "NaN": (Reply(200, b'{"choices":[{"message":{"content":NaN}}]}'), "decode", 200, "not valid JSON"),
+    "HTML": (Reply(200, PAGE, content_type="text/html"), "decode", 200, "HTML page"),
+    "HTML that calls itself JSON": (Reply(200, PAGE), "decode", 200, "HTML page"),
+    "gzip garbage": (Reply(200, b"\x1f\x8b\x08garbage", GZIP), "decode", 200, "compressed"),
+    "gzip": (Reply(200, compress(chat("x").body), GZIP), "decode", 200, "compressed"),
+    "garbage that calls itself gzip": (Reply(200, b"garbage", GZIP), "decode", 200, "not valid JSON"),
+    "100 MB": (Reply(200, ENORMOUS), "decode", 200, "larger than 16 MiB"),
+    "array": (Reply(200, b"[]"), "decode", 200, "not an object"),
+    "no choices": (Reply(200, b'{"choices":[]}'), "decode", 200, "no choices"),
+    "number": (Reply(200, b'{"choices":[{"message":{"content":7}}]}'), "decode", 200, "not a string"),
+    "no body": (Reply(200, b""), "decode", 200, "not valid JSON"),
+    "204": (Reply(204, b""), "decode", 204, "not valid JSON"),
+}
 
 
-def failing(answer: Answer, rows: Sequence[str] = (BAD,)) -> object:
-    """Fail the given prompts and echo the others."""
-    return lambda received: answer if received.prompt in rows else echo(received)
-
-
-def one_failed(results: Sequence[Result], code: str) -> Result:
-    """Check that all rows but the bad one have their own answer, in order; return the bad one."""
-    assert [result["response"] for result in results] == [None if row == BAD else row for row in ROWS]
-    assert codes(results) == {None: len(ROWS) - 1, code: 1}
-    return results[ROWS.index(BAD)]
-
-
-@pytest.mark.parametrize(
-    ("answer", "code", "status"),
-    [
-        (error(400), "bad_request", 400),
-        (error(400, code="context_length_exceeded"), "context_length", 400),
-        (error(400, message="This model's maximum context length is 10 tokens"), "context_length", 400),
-        (error(400, code="content_filter"), "content_filter", 400),
-        (error(401), "auth", 401),
-        (error(403), "auth", 403),
-        (error(404), "not_found", 404),
-        (error(413), "bad_request", 413),
-        (error(422), "bad_request", 422),
-        (error(429, code="insufficient_quota"), "rate_limited", 429),
-        (error(501), "server", 501),
-        (Reply(302, headers={"location": "http://169.254.169.254/"}), "bad_request", 302),
-        (Reply(307, headers={"location": "/v1/elsewhere"}), "bad_request", 307),
-        (chat(None), "empty", 200),
-        (chat(""), "empty", 200),
-        (chat("cut", finish_reason="length"), "truncated", 200),
-        (chat("no", finish_reason="content_filter"), "content_filter", 200),
-        (chat("x", error={"message": "invalid", "type": "invalid_request_error"}), "bad_request", 200),
-        (Reply(200, b"data: {}\n\ndata: [DONE]\n\n", content_type="text/event-stream"), "decode", 200),
-        (Reply(200, b'{"choices":[{"message":{"content":NaN}}]}'), "decode", 200),
-        (Reply(200, b"<!doctype html><title>Sign in</title>", content_type="text/html"), "decode", 200),
-        (Reply(200, b"\x1f\x8b\x08garbage", {"content-encoding": "gzip"}), "decode", 200),
-        (Reply(200, b"[]"), "decode", 200),
-        (Reply(200, b'{"choices":[]}'), "decode", 200),
-        (Reply(200, b'{"choices":[{"message":{"content":7}}]}'), "decode", 200),
-        (Reply(200, b""), "decode", 200),
-        (Reply(200, b" " * (100 << 20)), "decode", None),
-    ],
-    ids=lambda value: None if isinstance(value, Reply) else str(value),
-)
-def test_an_answer_that_would_be_the_same_again_is_not_asked_for_again(
-    stub: StubEndpoint, answer: Reply, code: str, status: int | None
-) -> None:
+@pytest.mark.parametrize("fault", FINAL)
+def test_an_answer_that_would_be_the_same_again_is_not_asked_for_again(stub: StubEndpoint, fault: str) -> None:
+    answer, code, status, reason = FINAL[fault]
     stub.script = failing(answer)
     failed = one_failed(answers(calling(stub.url), ROWS), code)
-    assert failed["http_status"] == status
-    assert failed["attempts"] == 1
+    assert (failed["http_status"], failed["attempts"]) == (status, 1)
+    assert reason in failed["error"]
     assert stub.calls == len(ROWS)
 
 
 def test_a_wrong_content_type_is_no_reason_to_throw_an_answer_away(stub: StubEndpoint) -> None:
     stub.script = lambda received: Reply(200, echo(received).body, content_type="text/plain")
-    assert [result["response"] for result in answers(calling(stub.url), ROWS)] == ROWS
+    all_answered(answers(calling(stub.url), ROWS))
+    assert stub.calls == len(ROWS)
 
 
-@pytest.mark.parametrize(
-    ("answer", "code"),
-    [
-        (error(500), "server"),
-        (error(502), "server"),
-        (error(503), "server"),
-        (error(504), "server"),
-        (error(529), "server"),
-        (error(408), "timeout"),
-        (error(409), "server"),
-        (error(425), "server"),
-        (chat("x", error={"message": "upstream broke", "type": "server_error"}), "server"),
-        (Fault.RESET, "network"),
-        (Fault.NOT_HTTP, "network"),
-    ],
-    ids=str,
-)
-def test_a_fault_is_tried_four_times(stub: StubEndpoint, answer: Answer, code: str) -> None:
+# What the endpoint answers again and again -> the row's code and a part of its reason.
+PASSING: dict[str, tuple[Answer, str, str]] = {
+    **{str(status): (error(status), "server", f"HTTP {status}") for status in (409, 425, 500, 502, 503, 504, 529)},
+    "408": (error(408), "timeout", "HTTP 408"),
+    "error member": (chat("x", error={"message": "upstream broke", "type": "server_error"}), "server", "in the body"),
+    "reset": (Fault.RESET, "network", "lost before an answer"),
+    "not HTTP": (Fault.NOT_HTTP, "network", "did not answer in HTTP"),
+}
+
+
+@pytest.mark.parametrize("fault", PASSING)
+def test_a_fault_is_tried_four_times(stub: StubEndpoint, fault: str) -> None:
+    answer, code, reason = PASSING[fault]
     stub.script = failing(answer)
     failed = one_failed(answers(calling(stub.url), ROWS), code)
     assert failed["attempts"] == 4
+    assert reason in failed["error"]
     assert stub.calls == len(ROWS) - 1 + 4
 
 
-def test_a_fault_that_passes_costs_only_its_own_attempts(stub: StubEndpoint) -> None:
-    failures = {prompt: number % 3 for number, prompt in enumerate(ROWS[:9])}
+@pytest.mark.parametrize("fault", PASSING)
+def test_a_fault_that_passes_costs_only_its_own_attempt(stub: StubEndpoint, fault: str) -> None:
+    stub.script = failing_first(PASSING[fault][0])
+    assert all_answered(answers(calling(stub.url), ROWS))["attempts"] == 2
+    assert stub.calls == len(ROWS) + 1
 
-    def script(received: Received) -> Answer:
-        if failures.get(received.prompt, 0) > 0:
-            failures[received.prompt] -= 1
-            return Fault.RESET
-        return echo(received)
 
-    stub.script = script
+def test_faults_of_many_rows_cost_one_attempt_each(stub: StubEndpoint) -> None:
+    # Every fourth row, so that there are never five faults in a row: those would be an endpoint that is down.
+    hit = ROWS[::4]
+    stub.script = failing_first(Fault.RESET, rows=hit)
     results = answers(calling(stub.url), ROWS)
-    assert [result["response"] for result in results] == ROWS
-    assert stub.calls == len(ROWS) + 3 * (1 + 2)
-    assert [result["attempts"] for result in results[:9]] == [1, 2, 3] * 3
+    all_answered(results)
+    assert [result["attempts"] for result in results] == [2 if row in hit else 1 for row in ROWS]
+    assert stub.calls == len(ROWS) + len(hit)
 
 
 def test_all_attempts_of_a_row_carry_one_idempotency_key_and_each_row_its_own(stub: StubEndpoint) -> None:
@@ -135,27 +122,75 @@ def test_all_attempts_of_a_row_carry_one_idempotency_key_and_each_row_its_own(st
     assert len({received.headers["x-request-id"] for received in stub.requests[:3]}) == 1
 
 
-def test_an_answer_that_breaks_off_is_asked_for_once_more(stub: StubEndpoint) -> None:
-    stub.script = failing(Fault.RESET_IN_BODY)
-    failed = one_failed(answers(calling(stub.url), ROWS), "network")
+# An answer that began and did not end: it may have been paid, so it is asked for once more and no oftener.
+BROKEN: dict[str, tuple[Answer, str, str]] = {
+    "reset in the body": (Fault.RESET_IN_BODY, "network", "in the middle of the answer"),
+    "finish_reason error": (chat("half", finish_reason="error"), "server", "gave up in the middle"),
+    "finish_reason abort": (chat("half", finish_reason="abort"), "server", "gave up in the middle"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_an_answer_that_breaks_off_is_asked_for_once_more_with_the_same_key(stub: StubEndpoint, fault: str) -> None:
+    answer, code, reason = BROKEN[fault]
+    stub.script = failing(answer)
+    failed = one_failed(answers(calling(stub.url), ROWS), code)
     assert failed["attempts"] == 2
+    assert reason in failed["error"]
     assert stub.calls == len(ROWS) + 1
+    assert len({request.headers["idempotency-key"] for request in stub.requests if request.prompt == BAD}) == 1
+    stub.script = failing_first(answer)
+    assert all_answered(answers(calling(stub.url), ROWS))["attempts"] == 2
+    assert stub.calls == (len(ROWS) + 1) + (len(ROWS) + 1)
 
 
-@pytest.mark.parametrize("fault", [Fault.SILENT, Fault.DRIBBLE])
+def wait_until_quiet(stub: StubEndpoint) -> None:
+    """Wait until the endpoint has noticed that nobody waits for its answers any more."""
+    deadline = time.monotonic() + 5
+    while stub.in_flight and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert stub.in_flight == 0
+
+
+@pytest.mark.parametrize("fault", [Fault.SILENT, Fault.DRIBBLE], ids=["silent", "a byte every 300 ms"])
 def test_no_answer_ends_at_the_rows_time_and_is_not_paid_again(stub: StubEndpoint, fault: Fault) -> None:
     stub.script = failing(fault)
     began = time.monotonic()
     failed = one_failed(answers(calling(model_at(stub.url, timeout_ms=1_000)), ROWS), "timeout")
     assert time.monotonic() - began < 2.5
     assert 1_000 <= failed["latency_ms"] <= 1_200
+    assert failed["attempts"] == 1
     assert stub.calls == len(ROWS)
     # The next batch is unaffected, and the connection that went silent is closed.
     assert answers(calling(stub.url), ["after"])[0]["response"] == "after"
+    wait_until_quiet(stub)
+
+
+def test_batches_before_and_after_silence_are_unaffected_and_no_connection_stays(stub: StubEndpoint) -> None:
+    # Four rows of the second of three batches get no answer: fewer than the five that make an endpoint count as down.
+    silent = ROWS[14:18]
+    stub.script = failing(Fault.SILENT, silent)
+    results = answers(calling(model_at(stub.url, timeout_ms=500)), ROWS, batch=14)
+    assert [result["response"] for result in results] == [None if row in silent else row for row in ROWS]
+    assert codes(results) == {None: 36, "timeout": 4}
+    assert all(500 <= result["latency_ms"] <= 700 for result in results if result["error_code"])
+    assert stub.calls == len(ROWS)
+    wait_until_quiet(stub)
+    # The four that went silent are closed; the others wait for more calls, and go with the engine.
+    assert stub.open_connections == stub.accepted_connections - 4
+    forget_engine()
     deadline = time.monotonic() + 5
-    while stub.in_flight and time.monotonic() < deadline:
+    while stub.open_connections and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert stub.in_flight == 0
+    assert stub.open_connections == 0
+
+
+def test_an_answer_without_end_is_read_up_to_the_limit_and_its_connection_closed(stub: StubEndpoint) -> None:
+    stub.script = failing(Fault.ENDLESS)
+    failed = one_failed(answers(calling(stub.url), ROWS), "decode")
+    assert (failed["http_status"], failed["attempts"]) == (200, 1)
+    assert stub.calls == len(ROWS)
+    wait_until_quiet(stub)
 
 
 def test_an_attempt_can_be_shorter_than_the_rows_time(stub: StubEndpoint) -> None:
@@ -166,164 +201,33 @@ def test_an_attempt_can_be_shorter_than_the_rows_time(stub: StubEndpoint) -> Non
     assert stub.calls == len(ROWS)
 
 
-@pytest.mark.parametrize(
-    ("headers", "at_least"),
-    [
-        ({"retry-after": "1"}, 1.0),
-        ({"retry-after": "0.4"}, 0.4),
-        ({"retry-after-ms": "300"}, 0.3),
-        ({"retry-after-ms": "300", "retry-after": "9"}, 0.3),
-        ({"retry-after": "in a moment"}, 0.0),
-        ({"retry-after": "-5"}, 0.0),
-        ({"retry-after": "nan"}, 0.0),
-        ({}, 0.0),
-    ],
-    ids=str,
-)
-def test_a_429_is_waited_out_at_least_as_long_as_it_says(
-    stub: StubEndpoint, headers: dict[str, str], at_least: float
-) -> None:
-    stub.script = [error(429, headers=headers), error(429, headers=headers), chat("done")]
-    results = answers(calling(stub.url), ["one"])
-    assert codes(results) == {None: 1}
-    assert results[0]["attempts"] == stub.calls == 3
-    times = [received.at for received in stub.requests]
-    assert min(times[1] - times[0], times[2] - times[1]) >= at_least
+USAGES: dict[str, object] = {
+    "none": {},
+    "null": {"usage": None},
+    "empty": {"usage": {}},
+    "text": {"usage": "20"},
+    "members null": {"usage": {"prompt_tokens": None, "completion_tokens": None, "prompt_tokens_details": None}},
+    "not whole numbers": {"usage": {"prompt_tokens": "20", "completion_tokens": 1.5}},
+    "impossible": {"usage": {"prompt_tokens": -1, "completion_tokens": True}},
+}
 
 
-def test_a_429_may_name_a_date(stub: StubEndpoint) -> None:
-    now = time.time()
-    headers = {"retry-after": formatdate(now + 2, usegmt=True), "date": formatdate(now, usegmt=True)}
-    stub.script = [error(429, headers=headers), chat("done")]
-    assert answers(calling(stub.url), ["one"])[0]["response"] == "done"
-    assert stub.requests[1].at - stub.requests[0].at >= 2.0
+@pytest.mark.parametrize("usage", USAGES)
+def test_tokens_that_an_answer_does_not_report_are_null_and_not_0(stub: StubEndpoint, usage: str) -> None:
+    content = {"choices": [{"message": {"content": "done"}, "finish_reason": "stop"}], **USAGES[usage]}
+    stub.script = Reply(200, json.dumps(content).encode())
+    (result,) = answers(calling(model_at(stub.url, price_input=3.0, price_output=15.0)), ["one"])
+    assert result["response"] == "done"
+    counts = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost")
+    assert [result[name] for name in counts] == [None] * 5
 
 
-def test_each_wait_is_as_long_as_the_newest_answer_says_and_all_rows_are_quiet_meanwhile(stub: StubEndpoint) -> None:
-    told = iter((1, 2, 3))
-    quiet: list[tuple[float, float]] = []
-
-    def script(received: Received) -> Answer:
-        seconds = next(told, None) if received.prompt == BAD else None
-        if seconds is None:
-            return chat(received.prompt, delay_s=0.02)
-        quiet.append((received.at, received.at + seconds))
-        return error(429, headers={"retry-after": str(seconds)})
-
-    stub.script = script
-    rows = [BAD, *(f"row {number}" for number in range(1_000, 3_000))]
-    results = answers(calling(model_at(stub.url, timeout_ms=60_000)), rows)
-    assert [result["response"] for result in results] == rows
-    assert stub.calls == len(rows) + 3
-    assert len(quiet) == 3
-    for began, ended in quiet:
-        # What is on its way when the 429 is read cannot be called back: a tenth of a second is more than enough.
-        assert not [request for request in stub.requests if began + 0.1 < request.at < ended]
-
-
-def test_a_429_that_asks_for_more_than_the_rows_time_fails_at_once(stub: StubEndpoint) -> None:
-    stub.script = failing(error(429, headers={"retry-after": "60"}))
-    began = time.monotonic()
-    model = model_at(stub.url, timeout_ms=1_000)
-    results = answers(calling(model), [BAD])
-    assert codes(results) == {"rate_limited": 1}
-    assert time.monotonic() - began < 0.5
-    assert stub.calls == 1
-
-
-def test_a_429_uses_time_and_not_attempts(stub: StubEndpoint) -> None:
-    # Five pauses of at most 0.5, 1, 2, 4 and 8 s end within the row's 30 s, whatever the dice say.
-    stub.script = [*[error(429, headers={"retry-after-ms": "1"})] * 5, chat("done")]
-    results = answers(calling(model_at(stub.url, retry_attempts=1)), ["one"])
-    assert results[0]["response"] == "done"
-    assert results[0]["attempts"] == stub.calls == 6
-
-
-def test_a_storm_of_503_does_not_multiply_the_traffic(stub: StubEndpoint) -> None:
-    # 200 rows, all refused, each could have four attempts: 800 calls. But five faults open the breaker with at most
-    # eight calls in flight, each of the first four makes room for one more, and the first probe comes after
-    # the rows' time.
-    stub.script = error(503)
-    rows = [f"row {number}" for number in range(200)]
-    results = answers(calling(model_at(stub.url, timeout_ms=3_000), max_error_ratio=1.0), rows)
-    assert codes(results) == {"network": 200}
-    assert 5 <= stub.calls <= 8 + 4
-
-
-def test_rows_wait_for_an_endpoint_that_comes_back(stub: StubEndpoint) -> None:
-    stub.shut()
-    rows = [f"row {number}" for number in range(300)]
-    descriptor = calling(model_at(stub.url, timeout_ms=30_000))
-
-    back = threading.Timer(1.0, stub.listen)
-    back.start()
-    results = answers(descriptor, rows)
-    back.join()
-    assert [result["response"] for result in results] == rows
-    assert stub.calls == len(rows)
-
-
-def test_rows_of_an_endpoint_that_stays_away_fail_within_their_own_time(stub: StubEndpoint) -> None:
-    stub.shut()
-    rows = [f"row {number}" for number in range(300)]
-    began = time.monotonic()
-    results = answers(calling(model_at(stub.url, timeout_ms=2_000), max_error_ratio=1.0), rows)
-    assert codes(results) == {"network": 300}
-    assert time.monotonic() - began < 3.0
-
-
-def test_a_host_that_does_not_exist_is_a_network_error() -> None:
-    model = model_at("http://no-such-host.invalid/v1/chat/completions", timeout_ms=1_500)
-    results = answers(calling(model), ["one"])
-    assert codes(results) == {"network": 1}
-    assert "no-such-host" not in results[0]["error"]
-
-
-def certificate(folder: Path) -> tuple[ssl.SSLContext, str]:
-    """Make a certificate for 127.0.0.1 that nobody has signed; return a server's context and the PEM text."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "stub")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = made.public_bytes(serialization.Encoding.PEM)
-    plain = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "cert.pem").write_bytes(pem)
-    (folder / "key.pem").write_bytes(key.private_bytes(*plain))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
-    return context, pem.decode()
-
-
-def test_a_certificate_counts_only_if_its_authority_is_trusted(tmp_path: Path) -> None:
-    context, pem = certificate(tmp_path)
-    with StubEndpoint(tls=context) as endpoint:
-        results = answers(calling(endpoint.url), ["one"])
-        assert codes(results) == {"network": 1}
-        assert "certificate" in results[0]["error"]
-        assert results[0]["attempts"] == 1
-        assert endpoint.calls == 0
-        for trusted in (pem, str(tmp_path / "cert.pem")):
-            model = model_at(endpoint.url, tls_ca=trusted)
-            assert answers(calling(model), ["one"])[0]["response"] == "one"
-
-
-@pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "0.0.0.0", "[::ffff:169.254.1.1]"])
-def test_a_forbidden_address_is_not_even_tried(host: str) -> None:
-    began = time.monotonic()
-    results = answers(calling(model_at(f"http://{host}/v1/chat/completions")), ["one"])
-    assert codes(results) == {"network": 1}
-    assert "link-local" in results[0]["error"]
-    assert time.monotonic() - began < 0.5
+def test_tokens_that_an_answer_reports_are_kept_and_0_is_0(stub: StubEndpoint) -> None:
+    details = {"prompt_tokens_details": {"cached_tokens": 16}, "completion_tokens_details": {"reasoning_tokens": 0}}
+    stub.script = chat("done", usage={"prompt_tokens": 20, "completion_tokens": 0, **details})
+    (result,) = answers(calling(stub.url), ["one"])
+    counts = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost")
+    assert [result[name] for name in counts] == [20, 0, 16, 0, None]
 
 
 def test_completions_and_embeddings_have_their_own_shapes(stub: StubEndpoint) -> None:
