@@ -17,10 +17,12 @@ import click
 from inferlake.commands.errors import MissingExtra
 from inferlake_registry.contract.problems import to_problem
 from inferlake_sql.errors import InferlakeError
+from inferlake_sql.redact import mentions_secrets, redact
 
 GROUP: Final = "inferlake.commands"
 
 _OWN: Final = {
+    "bench": "inferlake.commands.bench:bench",
     "demo": "inferlake.demo.command:demo",
     "health": "inferlake.commands.health:health",
     "models": "inferlake.commands.models:models",
@@ -28,7 +30,7 @@ _OWN: Final = {
     "sql": "inferlake.commands.sql:sql",
 }
 # The command's own name is the extra's name, but for these.
-_EXTRAS: Final = {"demo": ("spark", "registry", "cpu")}
+_EXTRAS: Final = {"bench": ("spark", "registry", "cpu", "dev"), "demo": ("spark", "registry", "cpu")}
 _PACKAGES: Final = ("inferlake", "inferlake_registry", "inferlake_serve", "inferlake_sql")
 
 
@@ -72,6 +74,11 @@ class Commands(click.Group):
         """Run the subcommand; an error of the family ends it with its message and status 1."""
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            # click repeats what it did not expect, and that may be a statement with a key in it.
+            if mentions_secrets(error.message):
+                raise click.UsageError(redact(error.message), error.ctx) from None
+            raise
         except InferlakeError as error:
             raise Failure(error, as_json=bool(ctx.meta[GROUP])) from error
         except ModuleNotFoundError as error:

@@ -30,7 +30,7 @@ def redact(text: str, upto: int | None = None) -> str:
     every one that is not part of the language (a lost quote turns strings inside out and must not uncover what stood in
     them), before it those that are neither a name nor plain letters.
     """
-    suspicious = _SUSPICIOUS.search(text) is not None
+    suspicious = mentions_secrets(text)
     pieces: list[str] = []
     values_follow = False
     before = ""
@@ -43,6 +43,11 @@ def redact(text: str, upto: int | None = None) -> str:
         if lexeme.shape not in (Shape.SPACE, Shape.COMMENT):
             before = piece.upper()
     return "".join(pieces)
+
+
+def mentions_secrets(text: str) -> bool:
+    """Whether a text defines a model or speaks of keys, so that a word of it may be one."""
+    return _SUSPICIOUS.search(text) is not None
 
 
 def _is_harmless(piece: str, before: str, values_follow: bool) -> bool:

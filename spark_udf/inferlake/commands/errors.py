@@ -3,6 +3,8 @@
 InferlakeError
 └── CommandError
     ├── MissingExtra                  MISSING_EXTRA
+    ├── NeedsCheckout                 NEEDS_CHECKOUT
+    ├── NotAModelStatement            NOT_A_MODEL_STATEMENT
     └── UnreadableScript              UNREADABLE_SCRIPT
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inferlake_sql.errors import InferlakeError
+from inferlake_sql.redact import redact
 
 
 class CommandError(InferlakeError):
@@ -42,7 +45,9 @@ class UnreadableScript(CommandError):
     code = "UNREADABLE_SCRIPT"
 
     def __init__(self, path: str, cause: str) -> None:
-        super().__init__(f"{path} cannot be read as UTF-8 text: {cause}.", path=path)
+        # A statement may have been given in the path's place.
+        shown = redact(path)
+        super().__init__(f"{shown} cannot be read as UTF-8 text: {cause}.", path=shown)
 
 
 class NotAModelStatement(CommandError):
@@ -51,9 +56,22 @@ class NotAModelStatement(CommandError):
     code = "NOT_A_MODEL_STATEMENT"
 
     def __init__(self, statement: str) -> None:
-        first = " ".join(statement.split()[:3])
+        first = " ".join(redact(statement).split()[:3])
         super().__init__(
             f"This is no statement about models: {first} … A query runs in Spark: give its session to "
             f"inferlake.enable(spark) and the query to spark.sql.",
             statement=first,
+        )
+
+
+class NeedsCheckout(CommandError):
+    """A command that works on the repository's own files, in an installation without them."""
+
+    code = "NEEDS_CHECKOUT"
+
+    def __init__(self, command: str) -> None:
+        super().__init__(
+            f"`inferlake {command}` runs files of the repository that are not part of the package: run it as "
+            f"`./run {command}` in a clone of the repository.",
+            command=command,
         )

@@ -15,6 +15,7 @@ from inferlake.commands.tables import show
 from inferlake_registry.client import Client
 from inferlake_sql.errors import InferlakeError
 from inferlake_sql.script import ScriptStatement, is_complete, split_script
+from inferlake_sql.strays import refuse_strays
 
 _PROMPT: Final = "inferlake> "
 _MORE: Final = "        -> "
@@ -23,18 +24,26 @@ _MORE: Final = "        -> "
 @click.command()
 @click.option("-e", "statements", multiple=True, metavar="STATEMENT", help="Run this statement; may be repeated.")
 @click.option("-f", "file", metavar="FILE", help="Run the statements of a file; - is standard input.")
+@click.argument("loose", nargs=-1, metavar="")
 @click.option("--dry-run", is_flag=True, help="Only say what would be changed.")
 @json_option
 @uses_registry
-def sql(client: Client, statements: Sequence[str], file: str | None, dry_run: bool, as_json: bool) -> None:
+def sql(
+    client: Client, statements: Sequence[str], file: str | None, loose: Sequence[str], dry_run: bool, as_json: bool
+) -> None:
     """Run statements about models: CREATE MODEL, ALTER MODEL, SHOW MODELS and all the others of the manual.
 
     Without -e or -f it reads what is piped into it, or asks. Statements end with a semicolon. With --json each
     statement gives one line.
     """
 
+    if loose:
+        # Without a word of what was given: it may hold a key.
+        raise click.UsageError("A statement goes behind -e: inferlake sql -e 'SHOW MODELS'.")
+
     def run(statement: ScriptStatement) -> None:
         if statement.recognition is None:
+            refuse_strays(statement.text)
             raise NotAModelStatement(statement.text)
         show(client.execute(statement.text, dry_run=dry_run), as_json=as_json)
 
@@ -67,11 +76,13 @@ def _run_all(source: str | None, text: str, run: Callable[[ScriptStatement], Non
 
 def _read(file: str) -> str:
     try:
-        return sys.stdin.buffer.read().decode() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UnreadableScript(file, error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise UnreadableScript(file, str(error)) from error
+        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise UnreadableScript(file, getattr(error, "strerror", None) or "this is no path") from None
+    text = content.decode("utf-8-sig", errors="replace")
+    if "\ufffd" in text and "\ufffd".encode() not in content:
+        raise UnreadableScript(file, "it holds bytes that are none")
+    return text
 
 
 def _converse(url: str, run: Callable[[ScriptStatement], None]) -> None:
