@@ -22,6 +22,7 @@ from inferlake_registry.contract.leases import Lease, LeaseRequest, LimitsReport
 from inferlake_registry.contract.models import Credentials, CredentialsRequest, ModelSnapshot
 from inferlake_registry.contract.problems import (
     PROBLEM_MEDIA_TYPE,
+    BadSetting,
     RegistryProtocolError,
     RegistryUnreachable,
     from_problem,
@@ -50,11 +51,16 @@ class Registry(Protocol):
         """Where it is."""
         ...
 
-    def execute(self, statement: str, args: Arguments = None, *, dry_run: bool = False) -> StatementResult:
-        """Carry out one statement, or with ``dry_run`` only say what it would do."""
+    def execute(
+        self, statement: str, args: Arguments = None, *, dry_run: bool = False, case_sensitive: bool = False
+    ) -> StatementResult:
+        """Carry out one statement, or with ``dry_run`` only say what it would do.
+
+        ``case_sensitive``: a model is found only by its name in the very same letters.
+        """
         ...
 
-    def resolve(self, reference: str) -> ModelSnapshot:
+    def resolve(self, reference: str, *, case_sensitive: bool = False) -> ModelSnapshot:
         """Return the model that a call names, as it is now."""
         ...
 
@@ -70,7 +76,7 @@ class Registry(Protocol):
 class WorkerRegistry(Protocol):
     """What a worker needs of a registry."""
 
-    async def resolve(self, reference: str) -> ModelSnapshot:
+    async def resolve(self, reference: str, *, case_sensitive: bool = False) -> ModelSnapshot:
         """Return the model that a call names, as it is now."""
         ...
 
@@ -95,7 +101,7 @@ class Client:
     """Synchronous client."""
 
     def __init__(self, url: str = DEFAULT_URL, token: Secret | None = None) -> None:
-        self.url = url.rstrip("/")
+        self.url = _address(url)
         self._http = httpx.Client(base_url=self.url, headers=_headers(token), timeout=_TIMEOUT, trust_env=False)
 
     def __enter__(self) -> Self:
@@ -117,13 +123,16 @@ class Client:
         except httpx.TransportError:
             return False
 
-    def execute(self, statement: str, args: Arguments = None, *, dry_run: bool = False) -> StatementResult:
+    def execute(
+        self, statement: str, args: Arguments = None, *, dry_run: bool = False, case_sensitive: bool = False
+    ) -> StatementResult:
         """Carry out one statement. Raises what the registry raised."""
-        return self._ask(StatementResult, "/v1/sql", {"statement": statement, "args": _plain(args), "dry_run": dry_run})
+        body: dict[str, JsonValue] = {"statement": statement, "args": _plain(args), "dry_run": dry_run}
+        return self._ask(StatementResult, "/v1/sql", {**body, "case_sensitive": case_sensitive})
 
-    def resolve(self, reference: str) -> ModelSnapshot:
+    def resolve(self, reference: str, *, case_sensitive: bool = False) -> ModelSnapshot:
         """Return the model that a call names. Raises ModelNotFound, VersionNotFound, ModelDisabled."""
-        return self._ask(ModelSnapshot, *_resolve(reference))
+        return self._ask(ModelSnapshot, *_resolve(reference, case_sensitive))
 
     def report_run(self, report: RunReport) -> None:
         """Store a run's summary."""
@@ -179,16 +188,16 @@ class AsyncClient:
     """Asynchronous client; it belongs to the loop that it is used on."""
 
     def __init__(self, url: str = DEFAULT_URL, token: Secret | None = None) -> None:
-        self.url = url.rstrip("/")
+        self.url = _address(url)
         self._http = httpx.AsyncClient(base_url=self.url, headers=_headers(token), timeout=_TIMEOUT, trust_env=False)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
 
-    async def resolve(self, reference: str) -> ModelSnapshot:
+    async def resolve(self, reference: str, *, case_sensitive: bool = False) -> ModelSnapshot:
         """Return the model that a call names. Raises ModelNotFound, VersionNotFound, ModelDisabled."""
-        return await self._ask(ModelSnapshot, *_resolve(reference))
+        return await self._ask(ModelSnapshot, *_resolve(reference, case_sensitive))
 
     async def credentials(self, name: str, request: CredentialsRequest = CredentialsRequest()) -> Credentials:  # noqa: B008 - a frozen value
         """Return the headers that must not be seen. Raises ModelNotFound, SecretUnavailable."""
@@ -216,6 +225,13 @@ class AsyncClient:
             return _document(self.url, await self._http.post(path, json=body))
 
 
+def _address(url: str) -> str:
+    """Return the address as it is shown and put into plans, so it must hold no secret. Raises BadSetting."""
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise BadSetting("The registry's address", "holds credentials; give a token as INFERLAKE_REGISTRY_TOKEN")
+    return url.rstrip("/")
+
+
 def _headers(token: Secret | None) -> dict[str, str]:
     headers = {USER_HEADER: quote(_user())}
     if token is not None:
@@ -231,9 +247,10 @@ def _user() -> str:
         return f"uid {os.getuid()}"
 
 
-def _resolve(reference: str) -> tuple[str, JsonValue]:
+def _resolve(reference: str, case_sensitive: bool) -> tuple[str, JsonValue]:
     # The reference goes in the body as written; the path holds it only so that access logs say what was asked for.
-    return f"/v1/models/{quote(reference, safe='')}/resolve", {"reference": reference}
+    body: dict[str, JsonValue] = {"reference": reference, "case_sensitive": case_sensitive}
+    return f"/v1/models/{quote(reference, safe='')}/resolve", body
 
 
 def _plain(args: Arguments) -> JsonValue:

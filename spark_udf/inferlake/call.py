@@ -34,7 +34,7 @@ class CallDescriptor:
 
     registry_url: str
     reference: str  # as the user wrote it: m, m@alias, m:version
-    snapshot: ModelSnapshot | None  # None: SQL text that bypassed planning; the worker resolves once per query
+    snapshot: ModelSnapshot | None  # None: planning was bypassed, or a micro-batch; the worker resolves once per query
     input_names: tuple[str, ...]
     prompt: str | None = None  # template with {column} places
     system: str | None = None
@@ -51,4 +51,5 @@ class CallDescriptor:
     reuse: str | None = None
     traceparent: str | None = None
     query_id: str = ""  # unique per planned query: what "once per query" is keyed by
+    case_sensitive: bool = False  # whether the session tells M from m, should the worker have to resolve
     application_id: str = ""  # Spark's; answers are kept and shared per application and host. Empty: per process

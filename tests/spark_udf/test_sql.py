@@ -126,6 +126,23 @@ def test_views_expressions_and_select_expr_ask_when_they_run(lake: Lake) -> None
     assert spark.range(1).select(sf.expr(f"try_ai_function('{lake.model}', 'y')")).collect() == [("second",)]
 
 
+def test_two_models_in_one_query_that_asks_when_it_runs_are_two(lake: Lake) -> None:
+    other = f"{lake.model}_brief"
+    lake.client.execute(f"CREATE MODEL {other} LIKE {lake.model}")
+    lake.client.execute(f"ALTER MODEL {other} SET prompt.system = 'be brief'")
+    lake.spark.range(1).selectExpr(f"ai_function('{lake.model}', 'x')", f"ai_function('{other}', 'x')").collect()
+    assert sorted(len(request.json["messages"]) for request in lake.stub.requests) == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "Qwen/Qwen3-8B", "gpt-4.1"])
+def test_names_as_vendors_give_them_need_backquotes_in_statements_only(lake: Lake, name: str) -> None:
+    lake.spark.sql(f"CREATE OR REPLACE MODEL `{name}` LIKE {lake.model}")
+    query = f"SELECT ai_function('{name}', 'a') AS a, ai_function('`{name}`', 'b') AS b"
+    assert lake.spark.sql(query).collect() == [("a", "b")]
+    assert lake.spark.range(1).selectExpr(f"ai_function('{name}', 'c') AS c").collect() == [("c",)]
+    assert lake.spark.sql(f"DROP MODEL `{name}`").first()[0] == "dropped"  # type: ignore[index]
+
+
 def test_the_struct_form_needs_planning(lake: Lake) -> None:
     frame = lake.spark.range(1).selectExpr(f"ai_function('{lake.model}', 'x', map('returns', 'struct'))")
     with pytest.raises(PythonException, match=r"(?s)INVALID_ARGUMENT.*spark\.sql"):

@@ -9,11 +9,12 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
+from sqlalchemy.orm import Session
 
 from inferlake_registry.api.segments import segments
 from inferlake_registry.api.state import State, clock
 from inferlake_registry.contract.leases import LeaseRequest
-from inferlake_registry.contract.models import CredentialsRequest
+from inferlake_registry.contract.models import CredentialsRequest, ModelSnapshot
 from inferlake_registry.contract.problems import BadRequest, NotFound
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.contract.wire import decode, encode
@@ -97,7 +98,7 @@ def _act(state: State, request: Request, body: dict[str, Any]) -> Response:
     match below:
         case ["resolve"]:
             with state.database.read() as session:
-                return JSONResponse(encode(snapshot.resolve(session, _reference(body, name))))
+                return JSONResponse(encode(_resolved(session, name, body)))
         case ["credentials"]:
             with state.database.read() as session:
                 found = snapshot.credentials(session, state.ring, name, decode(CredentialsRequest, body))
@@ -111,6 +112,11 @@ def _act(state: State, request: Request, body: dict[str, Any]) -> Response:
             return Response(status_code=204)
         case _:
             raise NotFound("page or address " + request.url.path)
+
+
+def _resolved(session: Session, name: str, body: dict[str, Any]) -> ModelSnapshot:
+    case_sensitive = body.get("case_sensitive") is True
+    return snapshot.resolve(session, _reference(body, name), case_sensitive=case_sensitive)
 
 
 def _reference(body: dict[str, Any], name: str) -> str:

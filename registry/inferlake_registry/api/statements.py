@@ -37,12 +37,21 @@ def build_router(state: State) -> APIRouter:
             raise BadRequest("this is no statement about models; Spark's own statements run with spark.sql")
         actor = _actor(request)
         dry_run = body.get("dry_run") is True
+        exact = body.get("case_sensitive") is True
         if isinstance(statement, TestModel) and not dry_run:
-            result = try_model(state.database, state.ring, statement)
+            result = try_model(state.database, state.ring, statement, case_sensitive=exact)
         else:
             if isinstance(statement, CreateModel) and wants_probe(statement) and not dry_run:
                 probe_definition(state.ring, statement)
-            result = execute(state.database, state.ring, statement, actor=actor, now=clock(), dry_run=dry_run)
+            result = execute(
+                state.database,
+                state.ring,
+                statement,
+                actor=actor,
+                now=clock(),
+                dry_run=dry_run,
+                case_sensitive=exact,
+            )
         return JSONResponse(encode(result))
 
     return router

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from inferlake_sql.errors import JsonValue
 from inferlake_sql.secret import Secret
+from inferlake_sql.statements import ContractColumn
 
 
 class ModelType(StrEnum):
@@ -71,6 +72,7 @@ class CallSettings:
     price_output: float | None = None
     tls_ca: str | None = None
     allow_insecure: bool = False
+    pin_on_start: bool = False  # a streaming query stays with the version that served when it was planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,8 @@ class ModelSnapshot:
     arms: tuple[Arm, ...]
     settings: CallSettings
     has_secrets: bool  # a worker must fetch Credentials before it calls
+    inputs: tuple[ContractColumn, ...] = ()  # of INPUT; empty: anything may be given
+    outputs: tuple[ContractColumn, ...] = ()  # of OUTPUT; empty: the answer is text
 
 
 @dataclass(frozen=True, slots=True)

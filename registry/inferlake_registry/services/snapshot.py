@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
@@ -22,6 +22,7 @@ from inferlake_registry.contract.problems import ModelDisabled
 from inferlake_registry.services.bound_keys import host_of, is_header, properties_for
 from inferlake_registry.services.models import active_version, get_alias, get_called, get_referred, get_version, live
 from inferlake_registry.services.properties import reveal
+from inferlake_registry.services.spelling import require_letters
 from inferlake_registry.store.schema import Model, ModelProperty, PropertyValueColumns, Version
 from inferlake_registry.store.secrets import KeyRing
 from inferlake_sql.errors import JsonValue
@@ -29,12 +30,15 @@ from inferlake_sql.location import check_location, complete
 from inferlake_sql.names import parse_name, parse_reference
 from inferlake_sql.properties import normalise
 from inferlake_sql.secret import Secret
+from inferlake_sql.statements import ContractColumn
 
 
-def resolve(session: Session, text: str) -> ModelSnapshot:
+def resolve(session: Session, text: str, *, case_sensitive: bool = False) -> ModelSnapshot:
     """Return the model of a call's reference. Raises ModelNotFound, VersionNotFound, AliasNotFound, ModelDisabled."""
     reference = parse_reference(text)
     model = get_referred(session, reference)
+    if case_sensitive:
+        require_letters(model, reference.name, reference.verbatim)
     if not model.enabled:
         raise ModelDisabled(model.name)
     if reference.version is not None:
@@ -53,7 +57,14 @@ def resolve(session: Session, text: str) -> ModelSnapshot:
         arms=tuple(Arm(weight, endpoint_of(model, version)) for weight, version in serving),
         settings=call_settings(model),
         has_secrets=any(_headers(model, host_of(version.location)) for _, version in serving),
+        inputs=contract_columns(model.inputs),
+        outputs=contract_columns(model.outputs),
     )
+
+
+def contract_columns(stored: Iterable[Sequence[str]]) -> tuple[ContractColumn, ...]:
+    """Return the stored columns of INPUT or OUTPUT."""
+    return tuple(ContractColumn(name, type_) for name, type_ in stored)
 
 
 def plain_values(rows: Iterable[PropertyValueColumns]) -> dict[str, str]:
@@ -105,6 +116,7 @@ def make_settings(texts: Mapping[str, str]) -> CallSettings:
         "price.output": "price_output",
         "tls.ca": "tls_ca",
         "allow.insecure": "allow_insecure",
+        "pin.on.start": "pin_on_start",
     }
     return CallSettings(**{known[key]: value for key, value in values.items() if key in known})  # type: ignore[arg-type]
 

@@ -16,6 +16,7 @@ from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.services import alter, create, show, versions
 from inferlake_registry.services.models import find, get
 from inferlake_registry.services.races import Seen, check, look
+from inferlake_registry.services.spelling import check_letters
 from inferlake_registry.services.work import Work, outcome
 from inferlake_registry.store.database import Database
 from inferlake_registry.store.schema import Model
@@ -86,14 +87,24 @@ class _DryRun(Exception):
 
 
 def execute(
-    database: Database, ring: KeyRing, statement: Statement, *, actor: str, now: datetime, dry_run: bool = False
+    database: Database,
+    ring: KeyRing,
+    statement: Statement,
+    *,
+    actor: str,
+    now: datetime,
+    dry_run: bool = False,
+    case_sensitive: bool = False,
 ) -> StatementResult:
     """Carry out a statement in one transaction, with its history; with ``dry_run`` undo it at the end.
 
-    TEST MODEL calls an endpoint and is not for this function. Raises the errors of the family.
+    With ``case_sensitive`` a model is found only by its name in the very same letters. TEST MODEL calls an endpoint and
+    is not for this function. Raises the errors of the family.
     """
     if isinstance(statement, Reading):
         with database.read() as session:
+            if case_sensitive:
+                check_letters(session, statement)
             return _read(_work(session, ring, statement, actor, now), statement)
     if isinstance(statement, Elsewhere):
         raise _refusal(statement)
@@ -101,7 +112,7 @@ def execute(
         seen = look(session, statement.name)
     for _ in range(_TRIES):
         try:
-            return _write(database, _Change(ring, statement, actor, now, seen), dry_run)
+            return _write(database, _Change(ring, statement, actor, now, seen, case_sensitive), dry_run)
         except (StaleDataError, IntegrityError):
             continue
     raise ConcurrentModification(statement.name.display)
@@ -120,12 +131,15 @@ class _Change:
     actor: str
     now: datetime
     seen: Seen
+    case_sensitive: bool
 
 
 def _write(database: Database, change: _Change, dry_run: bool) -> StatementResult:
     try:
         with database.write() as session:
             check(session, change.statement.name, change.statement, change.seen)
+            if change.case_sensitive and not check_letters(session, change.statement):
+                return outcome("unchanged", change.statement.name.display, None, "there is no such model")
             work = _work(session, change.ring, change.statement, change.actor, change.now)
             result = _change(work, change.statement)
             session.flush()

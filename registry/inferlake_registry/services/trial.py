@@ -14,6 +14,7 @@ from inferlake_registry.services.models import active_version, get, get_version
 from inferlake_registry.services.probing import Target, ask_model, probe, probe_settings, target_of_version
 from inferlake_registry.services.references import follow
 from inferlake_registry.services.snapshot import make_endpoint, make_headers, make_settings
+from inferlake_registry.services.spelling import require_letters
 from inferlake_registry.store.database import Database
 from inferlake_registry.store.secrets import KeyRing
 from inferlake_sql.properties import show_value
@@ -35,13 +36,17 @@ _COLUMNS: Final = {
 }
 
 
-def try_model(database: Database, ring: KeyRing, statement: TestModel) -> StatementResult:
+def try_model(
+    database: Database, ring: KeyRing, statement: TestModel, *, case_sensitive: bool = False
+) -> StatementResult:
     """Carry out TEST MODEL: the health question, then one small request.
 
     Raises EndpointFailed when the request fails, ModelNotFound, VersionNotFound, ModelDisabled, SecretUnavailable.
     """
     with database.read() as session:
         model = get(session, statement.name)
+        if case_sensitive:
+            require_letters(model, statement.name)
         if not model.enabled:
             raise ModelDisabled(model.name)
         version = active_version(model) if statement.version is None else get_version(model, statement.version)

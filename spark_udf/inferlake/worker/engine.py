@@ -75,7 +75,7 @@ class Engine:
         self._transports: dict[TransportSettings, Transport] = {}
         self._registries: dict[str, AsyncClient] = {}
         self._usages: dict[str, Usage] = {}
-        self._resolved: dict[str, ModelSnapshot] = {}
+        self._resolved: dict[tuple[str, str, str], ModelSnapshot] = {}
         self._headers: dict[tuple[str, str, str, bool], ModelHeaders] = {}
         self._leases: dict[tuple[str, str], LeaseBook] = {}
         self._addresses: dict[str, AddressState] = {}
@@ -121,11 +121,13 @@ class Engine:
 
     async def resolve(self, descriptor: CallDescriptor) -> ModelSnapshot:
         """Return the model of a call that was not planned on the driver, once per query and process."""
-        known = self._resolved.get(descriptor.query_id) if descriptor.query_id else None
+        key = (descriptor.query_id, descriptor.registry_url, descriptor.reference)
+        known = self._resolved.get(key) if descriptor.query_id else None
         if known is None:
-            known = await self.registry(descriptor.registry_url).resolve(descriptor.reference)
+            registry = self.registry(descriptor.registry_url)
+            known = await registry.resolve(descriptor.reference, case_sensitive=descriptor.case_sensitive)
             if descriptor.query_id:
-                self._resolved[descriptor.query_id] = known
+                self._resolved[key] = known
                 if len(self._resolved) > _QUERIES_REMEMBERED:
                     del self._resolved[next(iter(self._resolved))]
         return known

@@ -12,12 +12,13 @@ from inferlake_registry.services import models as store
 from inferlake_registry.services.bound_keys import host_of, properties_for
 from inferlake_registry.services.listings.models import Sample, Standing, last_samples, standing_of
 from inferlake_registry.services.properties import shown, typed
+from inferlake_registry.services.snapshot import contract_columns
 from inferlake_registry.store.schema import Model, PropertyValueColumns, Version
 from inferlake_sql.location import Location
 from inferlake_sql.names import parse_name, parse_reference
 from inferlake_sql.properties import CATALOGUE, PropertySpec, find_spec, show_value
 from inferlake_sql.render import render_pretty
-from inferlake_sql.statements import ContractColumn, CreateModel
+from inferlake_sql.statements import CreateModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def create_statement(model: Model, active: Version) -> str:
             properties=tuple(typed(row) for row in rows),
             version=active.version,
             comment=model.comment,
-            input=tuple(ContractColumn(name, type_) for name, type_ in model.inputs),
-            output=tuple(ContractColumn(name, type_) for name, type_ in model.outputs),
+            input=contract_columns(model.inputs),
+            output=contract_columns(model.outputs),
         )
     )
