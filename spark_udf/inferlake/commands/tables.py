@@ -14,6 +14,8 @@ from rich.text import Text
 from inferlake_registry.contract.statements import ColumnType, Scalar, StatementResult
 
 _NUMBERS: Final = (ColumnType.BIGINT, ColumnType.DOUBLE)
+_NAMES: Final = ("model", "name")
+_WHOLE_NAME: Final = 40  # characters up to which a name is kept in one line, at the cost of other columns
 _STATES: Final = {
     "healthy": "green",
     "degraded": "yellow",
@@ -47,9 +49,15 @@ def to_json(result: StatementResult) -> str:
 def to_table(result: StatementResult) -> Table:
     """Return the rows as a table; long values fold instead of being cut, so that what is shown can be copied."""
     table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False)
-    for column in result.columns:
+    for at, column in enumerate(result.columns):
         numeric = column.type in _NUMBERS
-        table.add_column(column.name, justify="right" if numeric else "left", overflow="fold")
+        longest = max(len(str(row[at])) for row in result.rows) if column.name in _NAMES and result.rows else 0
+        table.add_column(
+            column.name,
+            justify="right" if numeric else "left",
+            overflow="fold",
+            min_width=min(longest, _WHOLE_NAME) or None,
+        )
     for row in result.rows:
         table.add_row(*(cell(value) for value in row))
     return table
