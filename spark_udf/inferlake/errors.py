@@ -8,6 +8,7 @@ InferlakeError
     ├── InvalidArgument         INVALID_ARGUMENT         argument, reason
     ├── InvalidSchema           INVALID_SCHEMA           path
     ├── UnknownOption           UNKNOWN_OPTION           option, near
+    ├── NoModelCall             NO_MODEL_CALL            nothing for EXPLAIN AI to explain
     └── RoutingError            ROUTING_ERROR
         ├── RowsLost            ROWS_LOST                rows, accepted, rejected
         ├── RunDiffers          RUN_DIFFERS              run id used before for something else
@@ -97,6 +98,18 @@ class UnknownOption(SessionError):
     def __init__(self, option: str, near: Sequence[str], known: Sequence[str]) -> None:
         hint = f"Did you mean {', '.join(near)}?" if near else f"Options: {', '.join(known)}, request.*"
         super().__init__(f"There is no option {option!r}. {hint}", option=option, near=list(near))
+
+
+class NoModelCall(SessionError):
+    """EXPLAIN AI of a query that calls no model."""
+
+    code = "NO_MODEL_CALL"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This query calls no model, so there is nothing to explain. EXPLAIN AI wants a query with ai_function('m', "
+            "…), try_ai_function or ai_query, of its own or from a view; for Spark's own plan, write EXPLAIN."
+        )
 
 
 class RoutingError(SessionError):

@@ -13,13 +13,13 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from inferlake.connection import Connection, known
+from inferlake.explain.statement import as_query, explain, require_explainable
 from inferlake.query_planning import plan_query
 from inferlake.routing.statement import run_routing
 from inferlake.statement_frame import as_frame
-from inferlake_sql.errors import NotSupported
 from inferlake_sql.grammar import Kind, Recognition, recognise
 from inferlake_sql.parse import parse_recognised
-from inferlake_sql.statements import RouteQuery
+from inferlake_sql.statements import ExplainAi, RouteQuery
 from inferlake_sql.tokens import Quoting
 
 _ORIGINAL: Final = "_inferlake_original_sql"
@@ -62,7 +62,7 @@ def _run(
 ) -> DataFrame:
     recognition = recognise(text)
     if recognition is not None and _is_ours(spark, recognition):
-        return _run_statement(original, spark, connection, text, recognition, args)
+        return _run_statement(original, spark, connection, text, recognition, args, places)
     planned = plan_query(spark, connection, text, args, _quoting(spark, text), has_places=bool(places))
     return planned.with_names_as_written(original(spark, planned.text, args, **places))
 
@@ -79,6 +79,7 @@ def _run_statement(
     text: str,
     recognition: Recognition,
     args: Args,
+    places: Mapping[str, Any],
 ) -> DataFrame:
     if recognition.kind is Kind.ROUTE:
         quoting = _quoting(spark, text)
@@ -88,7 +89,13 @@ def _run_statement(
         query = planned.with_names_as_written(original(spark, planned.text, args))
         return run_routing(spark, statement, query, planned.lineages)
     if recognition.kind is Kind.EXPLAIN:
-        raise NotSupported("EXPLAIN AI", "Count the input's rows to see how many calls a query can make at most.")
+        quoting = _quoting(spark, text)
+        explained = parse_recognised(text, recognition, args=args, quoting=quoting)
+        assert isinstance(explained, ExplainAi)
+        require_explainable(spark, explained.query)
+        planned = plan_query(spark, connection, explained.query, args, quoting, has_places=bool(places))
+        query = original(spark, as_query(planned.text), args, **places)
+        return explain(spark, connection, planned, query, approximate=explained.approximate)
     return as_frame(spark, connection.registry.execute(text, args))
 
 

@@ -45,7 +45,12 @@ class PlannedQuery:
 
     text: str
     shown_as: Mapping[str, str]
-    lineages: tuple[Lineage, ...] = ()  # of its planned calls
+    calls: Mapping[str, ModelCall]  # the planned ones, by the function that was put in
+
+    @property
+    def lineages(self) -> tuple[Lineage, ...]:
+        """Where the answers of the planned calls come from."""
+        return tuple(Lineage.of(call.descriptor) for call in self.calls.values())
 
     def with_names_as_written(self, frame: DataFrame) -> DataFrame:
         """Return the frame with the column names that the query as written would have."""
@@ -80,7 +85,7 @@ def plan_query(
         require_constant_models(text, calls)
     edits: list[Edit] = []
     shown_as: dict[str, str] = {}
-    lineages: list[Lineage] = []
+    planned_calls: dict[str, ModelCall] = {}
     for call in calls:
         if call.function == "ai_validate":
             _check_validate(text, call, quoting)
@@ -91,11 +96,11 @@ def plan_query(
                 planned = _plan(connection, text, call, call.model, quoting)
                 name = register_planned(spark, call.function, planned)
                 shown_as[name] = call.function
-                lineages.append(Lineage.of(planned.descriptor))
+                planned_calls[name] = planned
                 quoted = text[call.start] in '`"'
                 edits.append(Edit(call.start, call.start + len(call.function) + 2 * quoted, name))
                 edits += _quoted_literals(text, call, quoting)
-    return PlannedQuery(_edited(text, edits), shown_as, tuple(lineages))
+    return PlannedQuery(_edited(text, edits), shown_as, planned_calls)
 
 
 def _plan(connection: Connection, text: str, call: FunctionCall, model: str, quoting: Quoting) -> ModelCall:
