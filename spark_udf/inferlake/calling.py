@@ -20,7 +20,8 @@ from inferlake.errors import InvalidArgument
 from inferlake.judge import Judge
 from inferlake.result import ErrorCode
 from inferlake.schema import Schema
-from inferlake.worker.errors import CalledWhileExplaining, RowFailed
+from inferlake.worker.errors import CalledWhileExplaining, RowFailed, UnsupportedColumn
+from inferlake.worker.plain_values import INTERVAL_MONTHS
 from inferlake.worker.runner import run, run_values
 from inferlake_sql.errors import ModelNotConstant
 
@@ -133,7 +134,7 @@ def as_function(callee: Callee) -> Callable[[Iterator[tuple[pa.Array, ...]]], It
     """Return the function that an iterator ``arrow_udf`` is made of."""
 
     def ai_function(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
-        return callee.answers(batch if isinstance(batch, tuple) else (batch,) for batch in batches)
+        return callee.answers(batch if isinstance(batch, tuple) else (batch,) for batch in _readable(batches))
 
     # Spark reads the kind of function from real types, not from their names.
     ai_function.__annotations__ = {"batches": Iterator[tuple[pa.Array, ...]], "return": Iterator[pa.Array]}
@@ -145,6 +146,17 @@ def callee_of(function: object) -> Callee | None:
     """Return what a function made by ``as_function`` calls; None for any other function."""
     callee = getattr(function, _CALLEE, None)
     return callee if isinstance(callee, ModelCall | UnplannedCall) else None
+
+
+def _readable(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[tuple[pa.Array, ...]]:
+    """Yield the batches; a column that PySpark cannot hand over is refused with a reason."""
+    try:
+        yield from batches
+    except KeyError as error:
+        # PyArrow has no class for a column of year-month intervals (inside a struct or an array it needs none).
+        if error.args != (INTERVAL_MONTHS,):
+            raise
+        raise UnsupportedColumn("month_interval") from error
 
 
 def _options(column: pa.Array) -> dict[str, str] | None:

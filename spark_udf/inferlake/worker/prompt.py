@@ -12,14 +12,16 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from inferlake.worker.errors import BadTemplate
-from inferlake.worker.row_json import JsonWriter, is_string, json_string, json_writer, plain_text
+from inferlake.worker.json_tokens import json_string
+from inferlake.worker.plain_values import decoded
+from inferlake.worker.row_json import JsonWriter, is_string, json_writer, plain_text
 
 Columns: TypeAlias = Sequence[pa.Array]
 Render: TypeAlias = Callable[[tuple[object, ...]], "str | None"]
 
 
 def compile_prompt(names: Sequence[str], types: Sequence[pa.DataType], template: str | None) -> Render:
-    """Return a function from a row's values to its prompt; it returns None when all values are null (no call).
+    """Return a function from a row's ``plain_values`` to its prompt; it returns None when all are null (no call).
 
     A template's text is used as it is, except for ``{column}`` places and doubled braces. Strings go in as they are,
     everything else as Spark's ``to_json`` would show it, a null as nothing. Raises ``BadTemplate``.
@@ -77,7 +79,7 @@ def _parts(template: str, names: Sequence[str]) -> Iterator[Text | Column]:
 
 def _only_text(row: tuple[object, ...]) -> str | None:
     value = row[0]
-    return value if isinstance(value, str) else None
+    return decoded(value) if isinstance(value, bytes) else None
 
 
 def _as_object(names: Sequence[str], writers: Sequence[JsonWriter]) -> Render:

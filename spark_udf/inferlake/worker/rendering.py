@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from inferlake.call import CallDescriptor
 from inferlake.worker.errors import ModelUnusable
+from inferlake.worker.plain_values import plain_values
 from inferlake.worker.prompt import Render, compile_prompt
 from inferlake.worker.request import KeyMaker, RequestForm, request_form
 from inferlake.worker.row_json import JsonWriter, plain_text
@@ -69,7 +70,7 @@ class Renderer:
     def rows(self, piece: Batch) -> Iterator[Rendered | Uncalled]:
         """Yield what is sent for each row of a piece of input."""
         assert self._render is not None
-        columns = [column.to_pylist() for column in piece]
+        columns = [plain_values(column) for column in piece]
         inputs = zip(*columns[: self._inputs], strict=True)
         wanted = columns[self._inputs] if self._descriptor.has_where else None
         samples = columns[-1] if self._descriptor.has_sample_key else None

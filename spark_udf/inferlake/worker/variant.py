@@ -14,12 +14,15 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Final
 
-import orjson
 import pyarrow as pa
 
-from inferlake.worker.java_numbers import java_double
+from inferlake.worker.java_dates import date_text, local_time
+from inferlake.worker.java_intervals import fraction_text
+from inferlake.worker.java_numbers import java_double, java_float
+from inferlake.worker.json_tokens import json_number, json_string
+from inferlake.worker.plain_values import decoded
 
-_EPOCH: Final = dt.datetime(1970, 1, 1)
+_PER_SECOND: Final = 1_000_000
 _DECIMAL_BYTES: Final = {8: 4, 9: 8, 10: 16}
 _INTEGER_BYTES: Final = {3: 1, 4: 2, 5: 4, 6: 8}
 
@@ -107,14 +110,13 @@ class _Reader:
     def _other(self, kind: int, at: int) -> str:
         match kind:
             case 7:
-                return java_double(struct.unpack_from("<d", self._data, at)[0])
+                return json_number(java_double(struct.unpack_from("<d", self._data, at)[0]))
             case 11:
-                return f'"{dt.date(1970, 1, 1) + dt.timedelta(days=self._signed(at, 4))}"'
+                return f'"{date_text(self._signed(at, 4))}"'
             case 12 | 13:
-                moment = _EPOCH + dt.timedelta(microseconds=self._signed(at, 8))
-                return f'"{moment.isoformat(sep=" ")}{"+00:00" if kind == 12 else ""}"'
+                return f'"{_moment(self._signed(at, 8))}{"+00:00" if kind == 12 else ""}"'
             case 14:
-                return java_double(struct.unpack_from("<f", self._data, at)[0])
+                return json_number(java_float(struct.unpack_from("<f", self._data, at)[0]))
             case 15:
                 size = _unsigned(self._data, at, 4)
                 return f'"{base64.b64encode(self._data[at + 4 : at + 4 + size]).decode()}"'
@@ -131,4 +133,11 @@ class _Reader:
 
 
 def _string(data: bytes) -> str:
-    return orjson.dumps(data.decode()).decode()
+    return json_string(decoded(data))
+
+
+def _moment(micros: int) -> str:
+    """Return a moment's date and time; one with a zone is shown in UTC, since neither variant nor Arrow tells it."""
+    seconds, part = divmod(micros, _PER_SECOND)
+    text, _ = local_time(seconds, dt.UTC)
+    return text.replace("T", " ") + fraction_text(part, _PER_SECOND)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,33 +16,44 @@ from hypothesis import strategies as st
 
 from inferlake.worker.errors import BadTemplate, UnsupportedColumn
 from inferlake.worker.java_numbers import java_double, java_float
+from inferlake.worker.plain_values import plain_values
 from inferlake.worker.prompt import compile_prompt
 from inferlake.worker.row_json import json_writer
 
 TEXT = pa.string()
 
 
+def rendering(names: Sequence[str], types: Sequence[pa.DataType], template: str | None) -> Callable[..., str | None]:
+    """Return what renders one row of values, which go through Arrow as they do in a worker."""
+    render = compile_prompt(names, types, template)
+
+    def rendered(row: Sequence[Any]) -> str | None:
+        return render(tuple(plain_values(pa.array([value], type_))[0] for value, type_ in zip(row, types, strict=True)))
+
+    return rendered
+
+
 def test_one_text_column_is_sent_as_it_is() -> None:
-    render = compile_prompt(("t",), (TEXT,), None)
+    render = rendering(("t",), (TEXT,), None)
     assert render(('{"not": touched}',)) == '{"not": touched}'
     assert render(("",)) == ""
     assert render((None,)) is None
 
 
 def test_several_columns_become_one_object_with_nulls_kept() -> None:
-    render = compile_prompt(("id", "t"), (pa.int64(), TEXT), None)
+    render = rendering(("id", "t"), (pa.int64(), TEXT), None)
     assert render((1, 'say "hi"')) == '{"id":1,"t":"say \\"hi\\""}'
     assert render((None, "x")) == '{"id":null,"t":"x"}'
     assert render((None, None)) is None
 
 
 def test_one_column_that_is_no_text_becomes_an_object_too() -> None:
-    assert compile_prompt(("n",), (pa.int32(),), None)((5,)) == '{"n":5}'
+    assert rendering(("n",), (pa.int32(),), None)((5,)) == '{"n":5}'
 
 
 def test_a_template_takes_strings_bare_and_nulls_as_nothing() -> None:
     types = (TEXT, pa.float64(), pa.list_(pa.int32()), pa.date32())
-    render = compile_prompt(("t", "x", "l", "d"), types, "{{{t}}} x={x} l={l} d={d}")
+    render = rendering(("t", "x", "l", "d"), types, "{{{t}}} x={x} l={l} d={d}")
     assert render(("a", 1.5, [1, None], dt.date(2024, 2, 29))) == "{a} x=1.5 l=[1,null] d=2024-02-29"
     assert render((None, None, None, dt.date(2024, 2, 29))) == "{} x= l= d=2024-02-29"
     assert render((None, None, None, None)) is None
@@ -50,7 +62,7 @@ def test_a_template_takes_strings_bare_and_nulls_as_nothing() -> None:
 @pytest.mark.parametrize("template", ["{other}", "{t", "t}", "{}", "{t!r}", "{t.x}", "{0}"])
 def test_a_template_with_an_unknown_place_is_refused(template: str) -> None:
     with pytest.raises(BadTemplate) as caught:
-        compile_prompt(("t",), (TEXT,), template)
+        rendering(("t",), (TEXT,), template)
     assert "{t}" in caught.value.message
 
 
@@ -92,13 +104,17 @@ STRUCT = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.struct([("c", TEXT)])))
     ids=str,
 )
 def test_values_look_as_spark_shows_them(type_: pa.DataType, value: Any, expected: str) -> None:
-    assert json_writer(type_)(value) == expected
-    assert pa.array([value], type_).to_pylist() == [value] or value != value  # what the writer gets from Arrow
+    assert json_writer(type_)(plain_values(pa.array([value], type_))[0]) == expected
 
 
 def test_a_type_without_json_is_named() -> None:
-    with pytest.raises(UnsupportedColumn, match="month_day_nano_interval"):
-        json_writer(pa.month_day_nano_interval())
+    with pytest.raises(UnsupportedColumn, match="sparse_union"):
+        json_writer(pa.sparse_union([pa.field("a", TEXT)]))
+
+
+def test_a_time_zone_that_is_unknown_here_is_named() -> None:
+    with pytest.raises(UnsupportedColumn, match="Mars/Olympus"):
+        json_writer(pa.timestamp("us", "Mars/Olympus"))
 
 
 VARIANT = pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={b"variant": b"true"})])
@@ -141,8 +157,6 @@ def test_a_variant_is_its_json(value: bytes, metadata: bytes, expected: str) -> 
     ],
 )
 def test_doubles_look_as_java_writes_them(value: float, expected: str) -> None:
-    if value == 4.9e-324:
-        expected = "5.0E-324"  # Python's shortest form of the same number
     assert java_double(value) == expected
 
 
@@ -169,6 +183,6 @@ VALUES = st.recursive(
 def test_what_is_written_is_json_and_says_the_same(name: str, text: str | None, number: int | None) -> None:
     if text is None and number is None:
         return
-    rendered = compile_prompt((name, name + "2"), (TEXT, pa.int64()), None)((text, number))
+    rendered = rendering((name, name + "2"), (TEXT, pa.int64()), None)((text, number))
     assert rendered is not None
     assert orjson.loads(rendered) == {name: text, name + "2": number}
