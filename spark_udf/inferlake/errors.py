@@ -9,6 +9,8 @@ InferlakeError
     ├── InvalidSchema           INVALID_SCHEMA           path
     ├── UnknownOption           UNKNOWN_OPTION           option, near
     ├── NoModelCall             NO_MODEL_CALL            nothing for EXPLAIN AI to explain
+    ├── InputCountDiffers       INPUT_COUNT_DIFFERS      model, expected, given
+    ├── InputTypeDiffers        INPUT_TYPE_DIFFERS       model, number, column, expected, given
     └── RoutingError            ROUTING_ERROR
         ├── RowsLost            ROWS_LOST                rows, accepted, rejected
         ├── RunDiffers          RUN_DIFFERS              run id used before for something else
@@ -98,6 +100,39 @@ class UnknownOption(SessionError):
     def __init__(self, option: str, near: Sequence[str], known: Sequence[str]) -> None:
         hint = f"Did you mean {', '.join(near)}?" if near else f"Options: {', '.join(known)}, request.*"
         super().__init__(f"There is no option {option!r}. {hint}", option=option, near=list(near))
+
+
+class InputCountDiffers(SessionError):
+    """A call gives a model another number of inputs than its INPUT has columns."""
+
+    code = "INPUT_COUNT_DIFFERS"
+
+    def __init__(self, model: str, expected: Sequence[str], given: int) -> None:
+        super().__init__(
+            f"Model {model} takes {len(expected)} input{'s' * (len(expected) != 1)} ({', '.join(expected)}), and the "
+            f"call gives {given}. Give one for each column of the model's INPUT, in that order; DESCRIBE MODEL shows "
+            "it. (A last map is options only when all its keys are options.)",
+            model=model,
+            expected=list(expected),
+            given=given,
+        )
+
+
+class InputTypeDiffers(SessionError):
+    """An input of a call is of a type that does not fit the model's INPUT."""
+
+    code = "INPUT_TYPE_DIFFERS"
+
+    def __init__(self, model: str, number: int, column: str, expected: str, given: str) -> None:
+        super().__init__(
+            f"Input {number} ({column}) of model {model} is {expected}, and the call gives {given}, which Spark does "
+            f"not widen to it by itself. Cast it: CAST(… AS {expected}).",
+            model=model,
+            number=number,
+            column=column,
+            expected=expected,
+            given=given,
+        )
 
 
 class NoModelCall(SessionError):

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from inferlake.call import CallDescriptor, Returns
 from inferlake.call_options import CallOptions, read_on_error, read_returns
@@ -21,9 +21,12 @@ from inferlake.connection import current
 from inferlake.errors import InvalidArgument
 from inferlake.iterator_udf import iterator_udf
 from inferlake.judging import VERDICT_DDL, validating
-from inferlake.planning import Lineage, plan_call
+from inferlake.output_contract import answer_schema
+from inferlake.output_contract import output_type as wanted_output
+from inferlake.planning import Lineage, plan_call, resolve_model
 from inferlake.result import STRUCT_DDL
 from inferlake.schema import Schema, SchemaLike, check_schema
+from inferlake.type_guard import guarded
 from inferlake.type_schema import type_schema
 from inferlake_sql.errors import JsonValue, NotSupported
 
@@ -35,7 +38,7 @@ ColumnOrName: TypeAlias = "Column | str"
 def ai_function(
     model: str,
     input_columns: ColumnOrName | Sequence[ColumnOrName],
-    output_type: DataType | str = StringType(),  # noqa: B008 - a value without state, and the articles' own default
+    output_type: DataType | str | None = None,
     timeout_ms: int | None = None,
     *,
     prompt: str | None = None,
@@ -54,19 +57,21 @@ def ai_function(
     """Return a column of a model's answers, one for each row; the model is resolved now, nothing is called yet.
 
     A single string column is sent as it is, several columns as one JSON object with their names as keys, or as the
-    ``prompt`` says. Anything but a string as ``output_type`` asks the endpoint for JSON of that type and parses it.
+    ``prompt`` says. Anything but a string as ``output_type`` asks the endpoint for JSON of that type and parses it;
+    without it the model's OUTPUT is the type, and without that it is a string. A model's INPUT is checked: the number
+    of inputs now, their types when Spark analyses the query that the column is in.
     ``returns="struct"`` gives the fields of ``inferlake.result.STRUCT_DDL``, errors included. Rows whose inputs are all
     null, and rows where ``where`` is not true, are null and cost nothing. ``options`` are members of the body.
 
     Raises NotEnabled, ModelNotFound with near names, VersionNotFound, ModelDisabled, RegistryUnreachable, BadTemplate,
-    InvalidSchema and InvalidArgument, all before any task starts.
+    InvalidSchema, InvalidArgument and InputCountDiffers, all before any task starts.
     """
     if media_columns:
         raise NotSupported("media_columns", "Addresses of media are sent as text: name them in input_columns.")
     names, columns = _inputs(input_columns)
-    type_ = _data_type(output_type)
-    is_text = isinstance(type_, StringType)
-    answer = None if is_text else check_schema(_document(type_schema(type_)))
+    snapshot = resolve_model(current(), model)
+    type_ = wanted_output(snapshot) if output_type is None else _data_type(output_type)
+    answer = answer_schema(type_)
     asked = _response_schema(response_schema)
     choices = CallOptions(
         prompt=prompt,
@@ -88,11 +93,12 @@ def ai_function(
         output_ddl=type_.simpleString(),
         has_where=where is not None,
         has_sample_key=sample_key is not None,
+        snapshot=snapshot,
     )
     beside = [] if where is None else [sf.expr(where) if isinstance(where, str) else where]
     beside += [] if sample_key is None else [_column(sample_key)]
-    called = _call(descriptor, answer, [*columns, *beside])
-    value = called if is_text or choices.returns is Returns.STRUCT else _parsed(called, type_)
+    called = _call(descriptor, answer, [*guarded(snapshot, columns), *beside])
+    value = called if answer is None or choices.returns is Returns.STRUCT else _parsed(called, type_)
     return value.alias(f"ai_function({', '.join(names)})", metadata=Lineage.of(descriptor).metadata())
 
 

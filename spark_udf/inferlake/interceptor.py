@@ -85,7 +85,7 @@ def _run_statement(
         quoting = _quoting(spark, text)
         statement = parse_recognised(text, recognition, args=args, quoting=quoting)
         assert isinstance(statement, RouteQuery)
-        planned = plan_query(spark, connection, statement.query, args, quoting)
+        planned = plan_query(spark, connection, statement.query, args, quoting, as_text=True)
         query = planned.with_names_as_written(original(spark, planned.text, args))
         return run_routing(spark, statement, query, planned.lineages)
     if recognition.kind is Kind.EXPLAIN:

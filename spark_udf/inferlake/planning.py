@@ -7,12 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pyspark.sql import SparkSession
+
 from inferlake.call import CallDescriptor
 from inferlake.call_options import CallOptions
+from inferlake.case_sensitivity import is_case_sensitive
 from inferlake.connection import Connection
+from inferlake.input_contract import check_count
 from inferlake_registry.contract.models import ModelSnapshot
 
 METADATA_KEY: Final = "inferlake.call"
+
+
+def resolve_model(connection: Connection, reference: str, spark: SparkSession | None = None) -> ModelSnapshot:
+    """Return the model as it is now. Raises ModelNotFound, VersionNotFound, ModelDisabled, RegistryUnreachable.
+
+    ``spark`` is the session whose settings count, else the active one.
+    """
+    return connection.registry.resolve(reference, case_sensitive=is_case_sensitive(spark))
 
 
 def plan_call(
@@ -24,21 +36,25 @@ def plan_call(
     output_ddl: str = "string",
     has_where: bool = False,
     has_sample_key: bool = False,
-    snapshot: ModelSnapshot | None = None,
+    snapshot: ModelSnapshot,
+    spark: SparkSession | None = None,
 ) -> CallDescriptor:
-    """Return the descriptor of a call; ``snapshot`` spares a second question for a model that is known already.
+    """Return the descriptor of a call of a model as ``resolve_model`` found it, checked as far as names go.
 
-    Raises ModelNotFound, VersionNotFound, ModelDisabled, RegistryUnreachable, and what the options can raise.
+    ``spark`` is the session whose settings count, else the active one. Raises InputCountDiffers, and what the options
+    can raise.
     """
     checked = options.checked(input_names)
+    check_count(snapshot, len(input_names))
     bare = CallDescriptor(
         registry_url=connection.url,
         reference=reference,
-        snapshot=snapshot or connection.registry.resolve(reference),
+        snapshot=snapshot,
         input_names=tuple(input_names),
         output_ddl=output_ddl,
         has_where=has_where,
         has_sample_key=has_sample_key,
+        case_sensitive=is_case_sensitive(spark),
         application_id=connection.application_id,
     )
     return checked.applied(bare)

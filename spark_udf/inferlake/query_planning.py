@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,10 +15,13 @@ from pyspark.sql import DataFrame, SparkSession
 from inferlake.call_options import CallOptions, are_options, read_options
 from inferlake.calling import ModelCall, unraised
 from inferlake.connection import Connection
+from inferlake.contract_text import contract_edits, without_contract
 from inferlake.errors import InvalidArgument
-from inferlake.planning import Lineage, plan_call
+from inferlake.output_contract import answer_schema, output_type
+from inferlake.planning import Lineage, plan_call, resolve_model
 from inferlake.schema import check_schema
 from inferlake.sql_functions import register_planned
+from inferlake.text_edits import Edit, edited
 from inferlake_sql.calls import MODEL_FUNCTIONS, Constancy, FunctionCall, find_calls, require_constant_models
 from inferlake_sql.scan import leading_words
 from inferlake_sql.tokens import Quoting, Token, TokenKind, tokenize
@@ -28,15 +31,6 @@ _KEPT_TEXT: Final = re.compile(
     r"(CREATE (OR REPLACE )?(GLOBAL )?(TEMP |TEMPORARY )?(MATERIALIZED )?(VIEW|FUNCTION) |ALTER VIEW )"
 )
 _PLANNABLE: Final = frozenset({"ai_function", "try_ai_function"})
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Puts ``text`` into the place of a query's characters from ``start`` to ``end``."""
-
-    start: int
-    end: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +56,7 @@ class PlannedQuery:
 
     def _as_written(self, name: str) -> str:
         for planned, written in self.shown_as.items():
-            name = name.replace(planned, written)
+            name = without_contract(name, planned).replace(planned, written)
         return name
 
 
@@ -74,10 +68,13 @@ def plan_query(
     quoting: Quoting,
     *,
     has_places: bool = False,
+    as_text: bool = False,
 ) -> PlannedQuery:
     """Return the text to give to Spark. ``has_places``: Python places like ``{df}`` are still to be filled in.
 
-    Raises ModelNotFound and its kin, ModelNotConstant, InvalidSchema and what the options can raise.
+    ``as_text`` leaves answers the texts that they are, whatever a model's OUTPUT says, for one who judges them.
+
+    Raises ModelNotFound and its kin, ModelNotConstant, InvalidSchema, InputCountDiffers and what the options can raise.
     """
     calls = find_calls(text, args=args, quoting=quoting)
     keeps_text = _KEPT_TEXT.match(leading_words(text, 6)) is not None
@@ -91,19 +88,24 @@ def plan_query(
             _check_validate(text, call, quoting)
         elif call.function in MODEL_FUNCTIONS and call.constancy is Constancy.LITERAL and call.model is not None:
             if call.function not in _PLANNABLE or keeps_text or has_places:
-                connection.registry.resolve(call.model)
+                resolve_model(connection, call.model, spark)
             else:
-                planned = _plan(connection, text, call, call.model, quoting)
+                planned = _plan(spark, connection, text, call, call.model, quoting)
+                if as_text or _is_judged(call, calls):
+                    planned = replace(planned, answer_schema=None)
                 name = register_planned(spark, call.function, planned)
                 shown_as[name] = call.function
                 planned_calls[name] = planned
                 quoted = text[call.start] in '`"'
+                edits += contract_edits(text, call, planned, name, edits, quoting)
                 edits.append(Edit(call.start, call.start + len(call.function) + 2 * quoted, name))
                 edits += _quoted_literals(text, call, quoting)
-    return PlannedQuery(_edited(text, edits), shown_as, planned_calls)
+    return PlannedQuery(edited(text, edits), shown_as, planned_calls)
 
 
-def _plan(connection: Connection, text: str, call: FunctionCall, model: str, quoting: Quoting) -> ModelCall:
+def _plan(
+    spark: SparkSession, connection: Connection, text: str, call: FunctionCall, model: str, quoting: Quoting
+) -> ModelCall:
     inputs = [text[argument.start : argument.end] for argument in call.arguments[1:]]
     pairs = _literal_map(inputs[-1], quoting) if len(inputs) > 1 else None
     options = CallOptions()
@@ -112,9 +114,23 @@ def _plan(connection: Connection, text: str, call: FunctionCall, model: str, quo
         options = read_options(pairs)
     if not inputs:
         raise InvalidArgument(call.function, "the first argument is the model, at least one input follows.")
+    if any(_is_star(piece, quoting) for piece in inputs):
+        raise InvalidArgument(call.function, "name the input columns: which ones * stands for is not known here.")
     names = [_input_name(piece, number, quoting) for number, piece in enumerate(inputs, 1)]
-    descriptor = plan_call(connection, model, _distinct(names), options)
-    return ModelCall(unraised(descriptor) if call.function == "try_ai_function" else descriptor, first=1)
+    snapshot = resolve_model(connection, model, spark)
+    type_ = output_type(snapshot)
+    answer = answer_schema(type_)
+    if answer is not None and options.response_schema is None:
+        options = replace(options, response_schema=answer.load())
+    descriptor = plan_call(
+        connection, model, _distinct(names), options, output_ddl=type_.simpleString(), snapshot=snapshot, spark=spark
+    )
+    return ModelCall(unraised(descriptor) if call.function == "try_ai_function" else descriptor, answer, first=1)
+
+
+def _is_judged(call: FunctionCall, calls: Iterable[FunctionCall]) -> bool:
+    """Tell whether a call stands inside ``ai_validate``, which judges the answer's text."""
+    return any(other.function == "ai_validate" and other.start < call.start and call.end < other.end for other in calls)
 
 
 def _input_name(text: str, number: int, quoting: Quoting) -> str:
@@ -126,6 +142,11 @@ def _input_name(text: str, number: int, quoting: Quoting) -> str:
     )
     is_word = is_path and not (len(tokens) == 1 and tokens[0].text.upper() in ("NULL", "TRUE", "FALSE"))
     return tokens[-1].text if is_word else f"col{number}"
+
+
+def _is_star(text: str, quoting: Quoting) -> bool:
+    tokens = tokenize(text, quoting)[:-1]
+    return bool(tokens) and tokens[-1].text == "*" and (len(tokens) == 1 or tokens[-2].text == ".")
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
@@ -169,12 +190,3 @@ def _quoted_literals(text: str, call: FunctionCall, quoting: Quoting) -> Iterato
         for token in tokenize(text[last.start : last.end], quoting)[2:-2:2]:
             if token.kind is not TokenKind.STRING:
                 yield Edit(last.start + token.start, last.start + token.end, f"'{token.text}'")
-
-
-def _edited(text: str, edits: Iterable[Edit]) -> str:
-    pieces: list[str] = []
-    position = 0
-    for edit in sorted(edits, key=lambda edit: edit.start):
-        pieces += [text[position : edit.start], edit.text]
-        position = edit.end
-    return "".join([*pieces, text[position:]])

@@ -19,6 +19,7 @@ from inferlake.errors import RegistryOutOfReach
 from inferlake.interceptor import intercept, release
 from inferlake.routing.restoring import restore_tables
 from inferlake.shipping import make_zip, shipped_already
+from inferlake.spark_errors import leave_errors, translate_errors
 from inferlake.sql_functions import register_functions
 from inferlake.worker.answer_store import remove_application
 from inferlake_registry.client import Client
@@ -48,6 +49,7 @@ def enable(
     connect(connection)
     _prepare_workers(spark, _secret(token))
     intercept(type(spark))
+    translate_errors()
     if patch:
         for name in _PATCHED:
             setattr(pyspark.sql.functions, name, getattr(functions, name))
@@ -60,6 +62,7 @@ def enable(
 def disable(spark: SparkSession) -> None:
     """Undo ``enable``: Spark's own ``sql`` and functions again. Tables, and an embedded registry, stay."""
     release(type(spark))
+    leave_errors()
     for name in _PATCHED:
         if getattr(pyspark.sql.functions, name, None) is getattr(functions, name):
             delattr(pyspark.sql.functions, name)

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from inferlake.call import CallDescriptor
+from inferlake.input_contract import check_types
 from inferlake.result import CallResult, ErrorCode
 from inferlake.worker.calls import Call, CallFailed
 from inferlake.worker.rendering import Rendered, Renderer, Uncalled
 from inferlake.worker.reuse import Journal
 from inferlake.worker.rows import Batch, Lane, Row
+from inferlake.worker.spark_types import spark_type
 from inferlake_registry.contract.models import ModelSnapshot
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ class Planner:
         journal: Journal | None,
     ) -> None:
         self._snapshot = snapshot
+        self._inputs = len(descriptor.input_names)
         self._renderer = renderer
         self._lanes = lanes
         self._clock = clock
@@ -64,7 +67,13 @@ class Planner:
         self._id_prefix = f"il-{os.getpid():x}-{os.urandom(4).hex()}-"
 
     def compile(self, types: Sequence[pa.DataType]) -> None:
-        """Fix how rows of these column types are rendered; raises ``BadTemplate`` and ``UnsupportedColumn``."""
+        """Fix how rows of these column types are rendered.
+
+        Raises ``BadTemplate``, ``UnsupportedColumn``, and what the model's INPUT forbids: ``InputCountDiffers`` and
+        ``InputTypeDiffers``, which planning finds first where it sees the call.
+        """
+        if self._snapshot.inputs:
+            check_types(self._snapshot, [spark_type(type_) for type_ in types[: self._inputs]])
         self._renderer.compile(types)
 
     def before_output(self) -> None:
