@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from inferlake_registry.contract.health import HealthReport
+from inferlake_registry.contract.health import BreakerReport, HealthReport
 from inferlake_registry.contract.leases import Lease, LeaseRequest, LimitsReport
 from inferlake_registry.contract.models import Credentials, CredentialsRequest, ModelSnapshot
 from inferlake_registry.contract.problems import (
@@ -94,6 +94,10 @@ class WorkerRegistry(Protocol):
 
     async def report_usage(self, reports: Sequence[UsageReport]) -> None:
         """Add what was called since the last report."""
+        ...
+
+    async def report_breaker(self, name: str, report: BreakerReport) -> None:
+        """Tell that this worker has stopped calling an address, or calls it again."""
         ...
 
 
@@ -216,6 +220,10 @@ class AsyncClient:
     async def report_usage(self, reports: Sequence[UsageReport]) -> None:
         """Add what was called since the last report."""
         await self._send("/v1/usage", encode(tuple(reports)))
+
+    async def report_breaker(self, name: str, report: BreakerReport) -> None:
+        """Tell that this worker has stopped calling an address, or calls it again."""
+        await self._send(f"/v1/models/{quote(name, safe='')}/breakers", encode(report))
 
     async def _ask(self, kind: type[T], path: str, body: JsonValue) -> T:
         return _decoded(self.url, kind, await self._send(path, body))

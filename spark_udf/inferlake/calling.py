@@ -29,6 +29,9 @@ Arguments: TypeAlias = tuple[pa.Array, ...]
 
 # Set by route_rejected for its own job: every row is routed with its reason, however many fail.
 ROUTING_PROPERTY: Final = "inferlake.routing"
+# Set by Spark for the jobs of a streaming query.
+_STREAM_PROPERTY: Final = "sql.streaming.queryId"
+_BATCH_PROPERTY: Final = "streaming.sql.batchId"
 # Set by EXPLAIN AI for its own job: whatever that job runs, it calls nothing.
 EXPLAINING_PROPERTY: Final = "inferlake.explaining"
 
@@ -45,7 +48,7 @@ class ModelCall:
         """Yield the answers, as texts or as the fixed struct."""
         if _local_property(EXPLAINING_PROPERTY):
             raise CalledWhileExplaining(self.descriptor.reference)
-        descriptor = _as_routed(self.descriptor)
+        descriptor = _as_streamed(_as_routed(self.descriptor))
         inputs = (self.inputs(batch) for batch in batches)
         partition = partition_id()
         match descriptor.returns, self.answer_schema:
@@ -105,6 +108,7 @@ class UnplannedCall:
             snapshot=None,
             input_names=names,
             query_id=query_id,
+            case_sensitive=_local_property("spark.sql.caseSensitive") == "true",
             application_id=self.application_id,
         )
         descriptor = options.applied(bare)
@@ -204,6 +208,19 @@ def _raise_first(descriptor: CallDescriptor, result: pa.StructArray) -> None:
     for code, error in zip(result.field("error_code").to_pylist(), result.field("error").to_pylist(), strict=True):
         if code is not None and code != ErrorCode.NULL_INPUT.value:
             raise RowFailed(descriptor.reference, code, error or "")
+
+
+def _as_streamed(descriptor: CallDescriptor) -> CallDescriptor:
+    """Return the descriptor without the model of the query's start, where a streaming query asks for each micro-batch.
+
+    A worker process asks once a micro-batch: what an ALTER changes acts from the next one on, and the plan of a query
+    that runs for weeks holds nothing that could be out of date.
+    """
+    query, batch = _local_property(_STREAM_PROPERTY), _local_property(_BATCH_PROPERTY)
+    snapshot = descriptor.snapshot
+    if query is None or batch is None or snapshot is None or snapshot.settings.pin_on_start:
+        return descriptor
+    return replace(descriptor, snapshot=None, query_id=f"{query}/{batch}")
 
 
 def _as_routed(descriptor: CallDescriptor) -> CallDescriptor:

@@ -13,12 +13,13 @@ from sqlalchemy.orm import Session
 
 from inferlake_registry.api.segments import segments
 from inferlake_registry.api.state import State, clock
+from inferlake_registry.contract.health import BreakerReport
 from inferlake_registry.contract.leases import LeaseRequest
 from inferlake_registry.contract.models import CredentialsRequest, ModelSnapshot
 from inferlake_registry.contract.problems import BadRequest, NotFound
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.contract.wire import decode, encode
-from inferlake_registry.services import leases, snapshot
+from inferlake_registry.services import breakers, leases, snapshot
 from inferlake_registry.services.health import health_of
 from inferlake_registry.services.models import get_referred
 from inferlake_registry.services.statements import execute
@@ -103,6 +104,10 @@ def _act(state: State, request: Request, body: dict[str, Any]) -> Response:
             with state.database.read() as session:
                 found = snapshot.credentials(session, state.ring, name, decode(CredentialsRequest, body))
             return JSONResponse(encode(found, reveal=True), headers={"cache-control": "no-store"})
+        case ["breakers"]:
+            with state.database.write() as session:
+                breakers.store_breaker(session, name, decode(BreakerReport, body), clock())
+            return Response(status_code=204)
         case ["leases"]:
             with state.database.write() as session:
                 return JSONResponse(encode(leases.take(session, name, decode(LeaseRequest, body), clock())))

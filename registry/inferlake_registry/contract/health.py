@@ -16,6 +16,24 @@ class Health(StrEnum):
     MISCONFIGURED = "misconfigured"
 
 
+class BreakerState(StrEnum):
+    """Whether workers call an endpoint: after repeated faults they stop, and then one call finds out."""
+
+    CLOSED = "closed"
+    HALF_OPEN = "half-open"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerReport:
+    """A worker has stopped calling an address of a model, or calls it again."""
+
+    holder: str  # host:pid:uuid of the worker process
+    address: str
+    open_ms: float | None  # how long it will not call; None: it calls again
+    model_id: str | None = None  # of the snapshot that the query was planned with; None means the model of the name
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeSample:
     """One probe. ``latency_ms`` is None when no answer came."""

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload
 
+from inferlake_registry.contract.health import BreakerState
 from inferlake_registry.contract.statements import Column, ColumnType, Scalar, StatementResult
+from inferlake_registry.services.breakers import breakers
 from inferlake_registry.services.listings.models import last_samples, standing_of, standings
 from inferlake_registry.services.listings.portrait import PropertyItem, create_statement, effective_properties
 from inferlake_registry.services.models import aliases_of, get, get_version, live
@@ -161,6 +163,7 @@ def _extended(work: Work, model: Model) -> list[tuple[Scalar, ...]]:
         ("health", _health(work, model), "derived"),
         ("health.since", None if standing is None else _moment(standing.since), "derived"),
         ("health.cause", None if standing is None else standing.cause, "derived"),
+        ("breaker", breakers(work.session, work.now).get(model.id, BreakerState.CLOSED).value, "derived"),
         ("traffic", json.dumps(dict(serving.weights)), "set" if serving.shares else "derived"),
         ("aliases", json.dumps(aliases_of(model)) if model.aliases else None, "set"),
         ("revision", str(model.revision), "derived"),
@@ -216,9 +219,10 @@ def history(work: Work, statement: DescribeHistory) -> StatementResult:
 
 
 def show_health(work: Work, statement: ShowHealth) -> StatementResult:
-    """SHOW MODEL HEALTH."""
+    """SHOW MODEL HEALTH: what probes found, and whether workers have stopped calling."""
     found = _living(work, statement.pattern)
     health = dict(standings(work.session, work.now))
+    reported = breakers(work.session, work.now)
     samples = last_samples(work.session, [model.id for model in found], 1)
     rows: list[tuple[Scalar, ...]] = []
     for model in found:
@@ -231,10 +235,11 @@ def show_health(work: Work, statement: ShowHealth) -> StatementResult:
                 _moment(standing.since),
                 None if last is None else _moment(last.at),
                 None if last is None else last.latency_ms,
+                reported.get(model.id, BreakerState.CLOSED).value,
                 standing.cause,
             )
         )
-    columns = {"model": _S, "health": _S, "since": _T, "last_probe": _T, "latency_ms": _D, "cause": _S}
+    columns = {"model": _S, "health": _S, "since": _T, "last_probe": _T, "latency_ms": _D, "breaker": _S, "cause": _S}
     return _table(columns, rows)
 
 

@@ -242,6 +242,17 @@ class LeaseHolder(Table):
     until: Mapped[float]  # when it counts as gone, unless it asks again
 
 
+class BreakerRow(Table):
+    """A worker process that has stopped calling an endpoint for a while."""
+
+    __tablename__ = "breaker_report"
+
+    model_id: Mapped[str] = mapped_column(ForeignKey("model.id", ondelete="CASCADE"), primary_key=True)
+    holder: Mapped[str] = mapped_column(primary_key=True)
+    address: Mapped[str] = mapped_column(primary_key=True)
+    until: Mapped[float]  # when it means to try again
+
+
 class LeaseRow(Table):
     """A granted lease, until it expires or is given back."""
 

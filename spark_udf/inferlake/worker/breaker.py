@@ -96,6 +96,11 @@ class Circuit:
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._watchers: dict[tuple[str, str], Callable[[float | None], None]] = {}
+
+    def watch(self, key: tuple[str, str], tell: Callable[[float | None], None]) -> None:
+        """Have it told from now on how long the breaker is open when it opens, and None when it closes; once a key."""
+        self._watchers.setdefault(key, tell)
 
     async def wait(self, call: Call) -> None:
         """Wait for a turn to ask again; the call holds no place meanwhile. Raises ``CallFailed`` at its deadline."""
@@ -121,11 +126,16 @@ class Circuit:
     def opened(self) -> None:
         """Let one waiting call probe when the open time is over."""
         self._loop.call_at(self.breaker.open_until, self._wake_one)
+        open_s = self.breaker.open_until - self._clock()
+        for tell in self._watchers.values():
+            tell(open_s)
 
     def closed(self) -> None:
         """Let all waiting calls go on."""
         while self._waiting:
             self._wake_one()
+        for tell in self._watchers.values():
+            tell(None)
 
     def _wake_one(self) -> None:
         while self._waiting:

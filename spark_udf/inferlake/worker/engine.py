@@ -27,6 +27,7 @@ from inferlake.worker.answer import Source
 from inferlake.worker.answer_store import AnswerStore, application_directory
 from inferlake.worker.attempt import Attempt
 from inferlake.worker.breaker import Breaker, BreakerGate, Circuit
+from inferlake.worker.breaker_news import BreakerNews
 from inferlake.worker.calls import Sender, Transport
 from inferlake.worker.coalesce import Coalesce
 from inferlake.worker.credentials import ModelHeaders, Renewing
@@ -155,6 +156,8 @@ class Engine:
             cap = min(settings.concurrency_per_worker, settings.concurrency_limit)
             leases.attach(address.window, cap)
             sender = Limit(sender, leases)
+        if descriptor.registry_url:
+            self._watch(address.circuit, descriptor.registry_url, snapshot, endpoint.url)
         sender = BreakerGate(sender, address.circuit, settings.timeout_ms / 1_000, _clock)
         sender = Retry(sender, settings.retry_attempts, address.budget, _clock, random.random)
         sender = traced(sender, descriptor.traceparent, snapshot.name, endpoint.version)
@@ -172,6 +175,11 @@ class Engine:
             self._addresses[url] = AddressState(window, Circuit(breaker, _clock), RetryBudget())
         self._addresses[url].window.set_cap(cap)
         return self._addresses[url]
+
+    def _watch(self, circuit: Circuit, registry_url: str, snapshot: ModelSnapshot, url: str) -> None:
+        """Have the registry told when calls of a model to an address stop, and when they go on."""
+        news = BreakerNews(self.registry(registry_url), snapshot, self.holder, url)
+        circuit.watch((registry_url, snapshot.model_id), news.tell)
 
     def _headers_of(self, registry_url: str, snapshot: ModelSnapshot, host: str) -> ModelHeaders:
         """Return the headers of a model's calls to a host; a model that was given a key meanwhile gets new ones."""
