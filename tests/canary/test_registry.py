@@ -48,8 +48,8 @@ def tell_tale(received: Received) -> Reply:
     heard = received.headers.get("authorization", "").removeprefix("Bearer ")
     document = {"error": {"message": f"Incorrect API key {heard}", "type": heard, "code": heard, "param": heard}}
     ascii_only = heard.encode().decode("ascii", "ignore")
-    names: tuple[str, ...] = ("www-authenticate", "x-request-id", "location", "retry-after")
-    headers = dict.fromkeys(names, ascii_only)
+    headers: dict[str, str] = {name: ascii_only for name in ("www-authenticate", "x-request-id", "location")}
+    headers["retry-after"] = ascii_only
     return Reply(_STATUS.get(received.path, 401), json.dumps(document).encode(), headers)
 
 
