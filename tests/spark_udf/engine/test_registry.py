@@ -6,9 +6,9 @@ import sqlite3
 import threading
 import time
 from itertools import pairwise
-from math import ceil
 
 import pytest
+from arrivals import check_limit
 from engine_calls import answers, calling, codes, finish, start_task
 from registry_fixtures import RegistryProcess, StartRegistry
 
@@ -33,21 +33,6 @@ def create(client: Client, stub: StubEndpoint, name: str = "m", **properties: ob
 def registered(client: Client, reference: str = "m", **changes: object) -> CallDescriptor:
     """Return a call of a registered model, resolved as planning does."""
     return calling(client.resolve(reference), registry_url=client.url, reference=reference, **changes)
-
-
-def worst_second(stub: StubEndpoint) -> int:
-    """Return the most requests in any second that begins with one of them."""
-    times = sorted(received.at for received in stub.requests)
-    return max((sum(1 for moment in times[at:] if moment < start + 1.0) for at, start in enumerate(times)), default=0)
-
-
-def check_limit(stub: StubEndpoint, limit: int) -> None:
-    """Check that no second saw more than the limit and one.
-
-    On a busy machine sender and receiver both run late by what the receiver noticed of itself, so requests of a second
-    and twice that may have arrived in one.
-    """
-    assert worst_second(stub) <= ceil(limit * (1.0 + 2 * stub.worst_lag_s)) + 1
 
 
 def test_a_model_without_a_limit_is_called_through_the_registry(fresh_client: Client, stub: StubEndpoint) -> None:
