@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 
-from pyspark.sql.types import DataType, StringType, StructType
+from pyspark.sql.types import ArrayType, DataType, FloatType, StringType, StructType
 
 from inferlake.schema import Schema, check_schema
 from inferlake.type_guard import sql_text
 from inferlake.type_schema import type_schema
-from inferlake_registry.contract.models import ModelSnapshot
+from inferlake_registry.contract.models import ModelSnapshot, ModelType
 
 
 def output_type(snapshot: ModelSnapshot) -> DataType:
-    """Return the type of a call that asks for none: of OUTPUT's column, a struct of its columns, or string without."""
+    """Return the type of a call that asks for none: of OUTPUT's column, or a struct of its columns.
+
+    Without OUTPUT it is a string, and ``array<float>`` of an embedding model.
+    """
     columns = [(column.name, DataType.fromDDL(column.type)) for column in snapshot.outputs]
     if not columns:
-        return StringType()
+        types = {arm.endpoint.model_type for arm in snapshot.arms}
+        return ArrayType(FloatType()) if types == {ModelType.EMBEDDING} else StringType()
     if len(columns) == 1:
         return columns[0][1]
     struct = StructType()

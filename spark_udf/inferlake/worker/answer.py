@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import orjson
 
 from inferlake.result import CallResult, ErrorCode
-from inferlake.worker.calls import CallFailed, Cause, HttpReply
+from inferlake.worker.calls import Call, CallFailed, Cause, HttpReply
 from inferlake.worker.retry_after import retry_after_s
 from inferlake_registry.contract.models import ModelType
 
@@ -46,15 +46,18 @@ class Source:
     price_output: float | None = None
 
 
-def read_answer(source: Source, reply: HttpReply, attempts: int, latency_ms: float, request_id: str) -> CallResult:
-    """Return the result of a complete HTTP answer; raise ``CallFailed`` for everything that is not an answer."""
+def read_answer(source: Source, reply: HttpReply, call: Call, latency_ms: float) -> CallResult:
+    """Return the result of a complete HTTP answer; raise ``CallFailed`` for everything that is not an answer.
+
+    The response of a request with several inputs is one vector a line, an empty one being an empty line.
+    """
     if not 200 <= reply.status < 300:
         raise _status_failure(reply)
     document = _parse(reply)
     error = document.get("error")
     if error:
         raise _error_member(reply, error)
-    text, finish_reason = _content(source.model_type, document, reply.status)
+    text, finish_reason = _content(source.model_type, document, reply.status, call.inputs)
     usage = document.get("usage")
     prompt, completion, cached, reasoning = _usage(usage) if isinstance(usage, dict) else (None, None, None, None)
     return CallResult(
@@ -65,14 +68,14 @@ def read_answer(source: Source, reply: HttpReply, attempts: int, latency_ms: flo
         finish_reason,
         source.model,
         source.version,
-        attempts,
+        call.attempts,
         latency_ms,
         prompt,
         completion,
         cached,
         reasoning,
         _cost(source, prompt, completion),
-        reply.request_id or request_id,
+        reply.request_id or call.request_id,
         False,
     )
 
@@ -99,9 +102,9 @@ def _not_json(reply: HttpReply) -> str:
     return "The answer is not valid JSON."
 
 
-def _content(model_type: ModelType, document: _Object, status: int) -> tuple[str, str | None]:
+def _content(model_type: ModelType, document: _Object, status: int, inputs: int) -> tuple[str, str | None]:
     if model_type is ModelType.EMBEDDING:
-        return _embedding(document, status), None
+        return _embeddings(document, status, inputs), None
     choices = document.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
@@ -149,15 +152,26 @@ def _checked(text: object, finish_reason: str | None, message: _Object, status: 
     return text
 
 
-def _embedding(document: _Object, status: int) -> str:
+def _embeddings(document: _Object, status: int, inputs: int) -> str:
     data = document.get("data")
-    first = data[0] if isinstance(data, list) and data else None
-    vector = first.get("embedding") if isinstance(first, dict) else None
-    if not isinstance(vector, list):
-        raise CallFailed(ErrorCode.DECODE, "The answer has no embedding as a list of numbers.", http_status=status)
-    if not vector:
+    entries = data if isinstance(data, list) else []
+    if len(entries) != inputs:
+        message = f"The answer has {len(entries)} embeddings for {inputs} inputs."
+        raise CallFailed(ErrorCode.DECODE, message, http_status=status)
+    vectors: dict[int, str] = {}
+    for at, entry in enumerate(entries):
+        vector = entry.get("embedding") if isinstance(entry, dict) else None
+        if not isinstance(entry, dict) or not isinstance(vector, list):
+            message = "The answer has no embedding as a list of numbers."
+            raise CallFailed(ErrorCode.DECODE, message, http_status=status)
+        index = entry.get("index", at)
+        if type(index) is not int or index in vectors or not 0 <= index < inputs:
+            message = "The answer's embeddings are not numbered by the inputs."
+            raise CallFailed(ErrorCode.DECODE, message, http_status=status)
+        vectors[index] = orjson.dumps(vector).decode() if vector else ""
+    if inputs == 1 and not vectors[0]:
         raise CallFailed(ErrorCode.EMPTY, "The answer's embedding is empty.", http_status=status)
-    return orjson.dumps(vector).decode()
+    return "\n".join(vectors[at] for at in range(inputs))
 
 
 def _usage(usage: _Object) -> tuple[int | None, int | None, int | None, int | None]:

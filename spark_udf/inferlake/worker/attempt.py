@@ -67,7 +67,7 @@ class Attempt:
             raise CallFailed(code, failed.message, cause, http_status=failed.http_status) from None
         assert call.started is not None
         latency_ms = (self._clock() - call.started) * 1_000
-        return read_answer(self._source, reply, call.attempts, latency_ms, call.request_id)
+        return read_answer(self._source, reply, call, latency_ms)
 
     def _limit(self, left: float) -> float:
         return left if self._attempt_timeout_s is None else min(left, self._attempt_timeout_s)

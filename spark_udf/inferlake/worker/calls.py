@@ -45,6 +45,7 @@ class Call:
     started: float | None = None  # moment of the first attempt; waiting for a send slot before it is free
     attempts: int = 0  # sent to the network so far
     traceparent: str | None = None
+    inputs: int = 1  # rows that the request is for
 
     def leave(self) -> None:
         """Give the place to another call, if this one holds one."""

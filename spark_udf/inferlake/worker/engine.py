@@ -32,8 +32,11 @@ from inferlake.worker.calls import Sender, Transport
 from inferlake.worker.coalesce import Coalesce
 from inferlake.worker.credentials import ModelHeaders, Renewing
 from inferlake.worker.errors import ModelUnusable
+from inferlake.worker.gather import Gather
 from inferlake.worker.limit import LeaseBook, Limit, LimitedModel
+from inferlake.worker.masked import Masked
 from inferlake.worker.pay_once import Claims, PayOnce
+from inferlake.worker.request import request_form
 from inferlake.worker.retry import Retry, RetryBudget
 from inferlake.worker.reuse import Journal
 from inferlake.worker.rows import Lane
@@ -42,7 +45,7 @@ from inferlake.worker.transport import PyreqwestTransport, TransportSettings
 from inferlake.worker.usage import Counted, Usage
 from inferlake.worker.window import Aimd, Paced, Window
 from inferlake_registry.client import AsyncClient, WorkerRegistry
-from inferlake_registry.contract.models import CallSettings, Endpoint, ModelSnapshot
+from inferlake_registry.contract.models import CallSettings, Endpoint, ModelSnapshot, ModelType
 from inferlake_sql.location import Location
 from inferlake_sql.secret import Secret
 
@@ -117,7 +120,7 @@ class Engine:
         """Return the transport for a model's network settings."""
         key = TransportSettings(settings.connect_timeout_ms, settings.tls_ca)
         if key not in self._transports:
-            self._transports[key] = PyreqwestTransport(key)
+            self._transports[key] = Masked(PyreqwestTransport(key))
         return self._transports[key]
 
     async def resolve(self, descriptor: CallDescriptor) -> ModelSnapshot:
@@ -163,6 +166,8 @@ class Engine:
         sender = traced(sender, descriptor.traceparent, snapshot.name, endpoint.version)
         if descriptor.registry_url:
             sender = Counted(sender, self.usage(descriptor.registry_url), snapshot.name, endpoint.version)
+        if endpoint.model_type is ModelType.EMBEDDING:
+            sender = Gather(sender, request_form(endpoint, descriptor))
         sender = PayOnce(sender, self._claims_of(descriptor.application_id), self._journal(descriptor))
         return Coalesce(sender, self._under_way)
 
