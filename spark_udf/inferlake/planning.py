@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -68,6 +68,7 @@ class Lineage:
     version: str | None  # None when a traffic split lets several versions answer
     inputs: tuple[str, ...]
     prompt: str | None = None
+    pinned: bool = False  # the call named a version or an alias, so no split applies
 
     @classmethod
     def of(cls, descriptor: CallDescriptor) -> Lineage:
@@ -76,12 +77,12 @@ class Lineage:
         name = snapshot.name if snapshot is not None else descriptor.reference
         arms = snapshot.arms if snapshot is not None else ()
         version = arms[0].endpoint.version if len(arms) == 1 else None
-        return cls(name, version, descriptor.input_names, descriptor.prompt)
+        pinned = snapshot is not None and snapshot.pinned
+        return cls(name, version, descriptor.input_names, descriptor.prompt, pinned)
 
     def metadata(self) -> dict[str, str]:
         """Return the column metadata."""
-        document = {"model": self.model, "version": self.version, "inputs": self.inputs, "prompt": self.prompt}
-        return {METADATA_KEY: json.dumps(document, ensure_ascii=False)}
+        return {METADATA_KEY: json.dumps(asdict(self), ensure_ascii=False)}
 
     @classmethod
     def read(cls, metadata: dict[str, object] | None) -> Lineage | None:
@@ -90,4 +91,5 @@ class Lineage:
         if not isinstance(text, str):
             return None
         document = json.loads(text)
-        return cls(document["model"], document["version"], tuple(document["inputs"]), document["prompt"])
+        inputs, pinned = tuple(document["inputs"]), document.get("pinned", False)
+        return cls(document["model"], document["version"], inputs, document["prompt"], pinned)

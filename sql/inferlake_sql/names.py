@@ -68,7 +68,10 @@ class ModelReference:
 def make_name(parts: tuple[str, ...]) -> ModelName:
     """Return the name in NFC; raises InvalidName for an empty part, control characters, or too much of either."""
     if not 1 <= len(parts) <= MAX_PARTS:
-        raise InvalidName("model name", f"it has {len(parts)} parts, at most catalog.database.name is possible")
+        raise InvalidName(
+            "model name",
+            f"it has {len(parts)} parts, at most catalog.database.name is possible; what holds dots goes in backquotes",
+        )
     normal = tuple(unicodedata.normalize("NFC", part) for part in parts)
     for part in normal:
         _check_text("model name", part)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import getpass
+
+import httpx
 import pytest
 from registry_sql import LOCATION, Sql
 
+from inferlake.testing import StubEndpoint
 from inferlake_registry.contract.models import ModelType, ResponseFormat
 from inferlake_registry.services.show import matches
 from inferlake_sql.errors import InferlakeError
@@ -174,6 +178,43 @@ def test_input_and_output_are_kept(sql: Sql) -> None:
     assert (described["input.text"], described["input.n"], described["output.label"]) == ("STRING", "INT", "STRING")
 
 
+def test_create_calls_nothing(sql: Sql) -> None:
+    with StubEndpoint() as stub:
+        sql(f"CREATE MODEL {{m}} LOCATION '{stub.url}'")
+        sql("ALTER MODEL {m} SET VERSION 2")
+        sql.described()
+        assert stub.calls == 0
+
+
+@pytest.mark.parametrize("clause", ["PROPERTIES", "OPTIONS", "WITH", "TBLPROPERTIES"])
+def test_clauses_in_any_order_under_any_of_their_names(sql: Sql, clause: str) -> None:
+    sql(
+        f"CREATE MODEL {{m}} COMMENT 'c' {clause} ('endpoint' = '{LOCATION}', model = 'n', timeout = 20, "
+        "api_key = 'env:K') VERSION 2.1 USING ray_serve"
+    )
+    described = sql.described()
+    assert (described["location"], described["model.name"], described["timeout.ms"]) == (LOCATION, "n", "20000")
+    assert (described["api.key"], described["version"], described["provider"]) == ("env:K", "2.1", "ray-serve")
+
+
+@pytest.mark.parametrize(
+    ("twice", "code"),
+    [
+        ("USING a USING a", "CONFLICTING_CLAUSES"),
+        (f"LOCATION '{LOCATION}'", "CONFLICTING_CLAUSES"),
+        ("VERSION 1 VERSION 1", "CONFLICTING_CLAUSES"),
+        ("COMMENT 'c' COMMENT 'c'", "CONFLICTING_CLAUSES"),
+        ("INPUT (a INT) INPUT (a INT)", "CONFLICTING_CLAUSES"),
+        ("OUTPUT (a INT) OUTPUT (a INT)", "CONFLICTING_CLAUSES"),
+        ("PROPERTIES ('tag.a' = 'b') OPTIONS ('tag.c' = 'd')", "CONFLICTING_CLAUSES"),
+        (f"PROPERTIES ('endpoint' = '{LOCATION}')", "DUPLICATE_KEY"),
+    ],
+)
+def test_each_clause_at_most_once(sql: Sql, twice: str, code: str) -> None:
+    assert sql.code(f"CREATE MODEL {{m}} LOCATION '{LOCATION}' {twice}") == code
+    assert sql.code("DESCRIBE MODEL {m}") == "MODEL_NOT_FOUND"
+
+
 # --- versions
 
 
@@ -218,6 +259,24 @@ def test_set_version_of_an_unknown_one_with_managed_versions_lists_the_known(sql
     sql("ALTER MODEL {m} SET VERSION 2.1 PROPERTIES ('request.seed'=5)")
     assert sql.shares() == {"2.1": 100}
     assert sql.code("ALTER MODEL {m} SET VERSION 2.2") == "VERSION_NOT_FOUND"
+
+
+def test_add_version_makes_a_model_managed_and_a_location_adds_an_unknown_version(sql: Sql) -> None:
+    sql.create()
+    sql("ALTER MODEL {m} ADD VERSION '2'")
+    assert sql.fails("ALTER MODEL {m} SET VERSION 3").fields["known"] == ["1", "2"]
+    notices = sql.notices("ALTER MODEL {m} SET VERSION 3 LOCATION 'http://h/v1/chat/completions'")
+    assert "Version 3 was new" in notices
+    assert sql.shares() == {"3": 100}
+    assert sql("ALTER MODEL {m} ROLLBACK")[2] == "1"
+
+
+@pytest.mark.parametrize("form", ["SET VERSION 2", "SET DEFAULT_VERSION = '2'", "SET ACTIVE VERSION '2'"])
+def test_each_form_of_set_version_activates(sql: Sql, form: str) -> None:
+    sql.create()
+    sql("ALTER MODEL {m} ADD VERSION 2")
+    assert sql(f"ALTER MODEL {{m}} {form}")[:3] == ("activated", sql.name, "2")
+    assert sql.shares() == {"2": 100}
 
 
 def test_set_version_of_a_never_versioned_model_copies_activates_and_says_so(sql: Sql) -> None:
@@ -366,6 +425,7 @@ def test_set_version_clears_a_split_and_rollback_restores_it(sql: Sql) -> None:
     [
         "SET request.seed=3",
         "SET LOCATION 'http://h/v1/chat/completions'",
+        "SET USING openai",
         "SET PROPERTIES ('qps.limit'=5, 'model.name'='n')",
         "UNSET request.seed",
     ],
@@ -394,6 +454,36 @@ def test_operational_keys_change_in_place_and_identity_keys_make_a_version(sql: 
     assert (endpoint.version, endpoint.model_name, endpoint.prompt_system) == ("2", "n", "s")
     first = sql.client.resolve(f"{sql.name}:1").arms[0].endpoint
     assert (first.model_name, first.prompt_system) == (sql.name, None)
+
+
+def test_the_answer_says_whether_a_version_was_made(sql: Sql) -> None:
+    sql.create()
+    assert "changed in place: qps.limit = 5" in str(sql("ALTER MODEL {m} SET qps.limit = 5")[3])
+    assert "made version 2" in str(sql("ALTER MODEL {m} SET request.seed = 1")[3])
+    assert "made version 3" in str(sql("ALTER MODEL {m} SET USING openai")[3])
+    assert "made version 4" in str(sql("ALTER MODEL {m} SET LOCATION 'http://h/v1/chat/completions'")[3])
+    both = sql.client.execute(f"ALTER MODEL {sql.name} SET prompt.system = 's', retry.attempts = 2")
+    assert "made version 5" in str(both.rows[0][3])
+    assert "in place: retry.attempts" in both.notices[0]
+    assert [row["version"] for row in sql.table("SHOW VERSIONS IN MODEL {m}")] == ["1", "2", "3", "4", "5"]
+    assert (sql.described()["provider"], sql.shares()) == ("openai", {"5": 100})
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "SET qps.limit=500, timeout=20",
+        "SET PROPERTIES ('qps.limit'='500', 'timeout_ms'='20000')",
+        "SET ('qps.limit'='500', timeout.ms=20000)",
+        "SET OPTIONS (qps.limit 500, 'timeout.ms' '20s')",
+        "SET TBLPROPERTIES ('QPS.LIMIT'=500, 'TIMEOUT'='20')",
+    ],
+)
+def test_every_form_of_set_merges_its_keys(sql: Sql, form: str) -> None:
+    sql.create("'retry.attempts' = 2")
+    assert sql.action(f"ALTER MODEL {{m}} {form}") == "altered"
+    settings = sql.client.resolve(sql.name).settings
+    assert (settings.qps_limit, settings.timeout_ms, settings.retry_attempts) == (500, 20_000, 2)
 
 
 def test_an_identity_key_that_says_what_is_there_makes_no_version(sql: Sql) -> None:
@@ -476,6 +566,32 @@ def test_describe_says_where_a_value_comes_from(sql: Sql) -> None:
     assert sql.described()["health"] == "unknown"
 
 
+def test_describe_tells_what_a_version_was_given_from_what_it_inherited(sql: Sql) -> None:
+    sql.create("'request.seed' = 1, 'request.top_k' = 2", version="1")
+    sql("ALTER MODEL {m} ADD VERSION '2' PROPERTIES ('request.seed' = 3)")
+    rows = {row["name"]: (row["value"], row["source"]) for row in sql.table("DESCRIBE MODEL {m} VERSION '2'")}
+    assert rows["request.seed"] == ("3", "set")
+    assert rows["request.top_k"] == ("2", "inherited")
+    assert rows["model.type"] == ("chat", "inherited")
+    assert rows["retry.attempts"] == ("4", "default")
+    first = {row["name"]: row["source"] for row in sql.table("DESC MODEL {m} VERSION '1'")}
+    assert (first["request.top_k"], first["model.type"]) == ("set", "set")
+
+
+def test_describe_extended_shows_split_limits_and_health(sql: Sql) -> None:
+    sql.create("'qps.limit' = 10", version="1")
+    sql("ALTER MODEL {m} ADD VERSION '2'")
+    sql("ALTER MODEL {m} SET TRAFFIC (1 = 90, 2 = 10)")
+    body = {"holder": "host:1:a", "count": 1, "in_flight": 7, "pause_ms": 60_000}
+    httpx.post(f"{sql.client.url}/v1/models/{sql.name}/leases", json=body).raise_for_status()
+    described = sql.described("DESCRIBE MODEL EXTENDED {m}")
+    assert (described["traffic"], described["qps.limit"]) == ('{"1": 90, "2": 10}', "10")
+    assert (described["limits.holders"], described["limits.in_flight"]) == ("1", "7")
+    assert (described["health"], described["breaker"]) == ("unknown", "closed")
+    assert "paused_until" in described
+    assert "limits.holders" not in sql.described("DESCRIBE MODEL {m}")
+
+
 def test_describe_a_version(sql: Sql) -> None:
     sql.create("'request.seed'=1", version="'1'")
     sql("ALTER MODEL {m} ADD VERSION '2' PROPERTIES ('request.seed'=2)")
@@ -555,6 +671,14 @@ def test_a_missing_model_names_up_to_three_near_ones(sql: Sql) -> None:
 )
 def test_if_exists_is_silent_about_a_missing_model(sql: Sql, rest: str) -> None:
     assert sql.action(f"ALTER MODEL IF EXISTS {{m}} {rest}") == "unchanged"
+
+
+def test_a_dotted_name_is_a_path_and_the_error_shows_it_as_one_name(sql: Sql) -> None:
+    error = sql.fails("DESCRIBE MODEL gpt.{m}")
+    assert error.code == "MODEL_NOT_FOUND"
+    assert f"`gpt.{sql.name}`" in error.message
+    assert "backquotes" in sql.fails("DESCRIBE MODEL a.b.c.{m}").message
+    assert "backquotes" not in sql.fails("DESCRIBE MODEL {m}").message
 
 
 def test_names_are_found_without_case_and_shown_as_written(sql: Sql) -> None:
@@ -639,6 +763,22 @@ def test_comments(sql: Sql) -> None:
     assert "comment" not in sql.described()
 
 
+def test_the_history_has_each_change_with_who_what_before_and_after(sql: Sql) -> None:
+    sql.create("'api.key' = 'canary-history'")
+    sql("ALTER MODEL {m} SET qps.limit = 5, api.key = 'canary-later'")
+    sql("ALTER MODEL {m} RENAME TO {m}_new")
+    last, changed, first = sql.table("DESCRIBE HISTORY MODEL {m}_new")
+    assert [row["action"] for row in (first, changed, last)] == ["created", "altered", "renamed"]
+    assert changed["statement"] == (f"ALTER MODEL {sql.name} SET PROPERTIES ('qps.limit' = 5, 'api.key' = '******')")
+    assert (changed["before"], changed["after"]) == (
+        '{"api.key": "******"}',
+        '{"qps.limit": "5", "api.key": "******"}',
+    )
+    assert changed["by"] == getpass.getuser()
+    assert str(first["at"]) <= str(changed["at"]) <= str(last["at"])
+    assert (last["before"], last["after"]) == (f'{{"name": "{sql.name}"}}', f'{{"name": "{sql.name}_new"}}')
+
+
 # --- DROP and UNDROP
 
 
@@ -692,6 +832,17 @@ def test_show_create_can_be_run_again(sql: Sql) -> None:
     after = sql.client.resolve(sql.name)
     assert (after.arms, after.settings, after.has_secrets) == (before.arms, before.settings, before.has_secrets)
     assert sql.table("SHOW CREATE MODEL {m}") == [row]
+
+
+def test_show_create_of_a_version_prints_that_version(sql: Sql) -> None:
+    sql.create("'request.seed' = 1", version="1")
+    sql("ALTER MODEL {m} ADD VERSION '2' LOCATION 'https://h/v1/chat/completions' PROPERTIES ('request.seed' = 2)")
+    text = str(sql.table("SHOW CREATE MODEL {m} VERSION '2'")[0]["createtab_stmt"])
+    assert "https://h/v1/chat/completions" in text
+    sql("DROP MODEL {m}")
+    assert sql(text)[:3] == ("created", sql.name, "2")
+    assert sql.client.resolve(sql.name).arms[0].endpoint.request == {"seed": 2}
+    assert sql.code("SHOW CREATE MODEL {m} VERSION '9'") == "VERSION_NOT_FOUND"
 
 
 def test_show_create_with_a_literal_secret_cannot_be_stored_as_it_is_shown(sql: Sql) -> None:

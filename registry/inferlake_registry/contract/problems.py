@@ -51,9 +51,11 @@ class ModelNotFound(ModelError):
     code = "MODEL_NOT_FOUND"
     status = 404
 
-    def __init__(self, name: str, near: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, near: Sequence[str] = (), whole: str | None = None) -> None:
+        """``whole`` is a path written as one name, for the case that its dots are part of the name."""
         hint = f" Did you mean {', '.join(near)}?" if near else " SHOW MODELS lists what is registered."
-        super().__init__(f"There is no model {name!r}.{hint}", name=name, near=list(near))
+        dots = f" Its dots divide a path; as one name it goes in backquotes: {whole}." if whole is not None else ""
+        super().__init__(f"There is no model {name!r}.{hint}{dots}", name=name, near=list(near))
 
 
 class ModelAlreadyExists(ModelError):

@@ -130,7 +130,7 @@ def unset_properties(work: Work, model: Model, statement: UnsetProperties) -> St
 def _without(work: Work, model: Model, keys: list[str]) -> str:
     base = active_version(model)
     version = next_version(row.version for row in model.versions)
-    rows = [copy_version_row(row, work.now) for row in base.properties if row.key not in keys]
+    rows = [copy_version_row(row) for row in base.properties if row.key not in keys]
     add_version(work, model, version, base.provider, base.location, rows, None)
     activate(work, model, version)
     return version

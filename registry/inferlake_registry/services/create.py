@@ -236,7 +236,7 @@ def _replaced_by_copy(work: Work, model: Model, source: Model) -> StatementResul
 
 def _copied_rows(work: Work, source: Model) -> list[VersionProperty]:
     origin = active_version(source)
-    rows = [copy_version_row(item, work.now) for item in origin.properties if item.secret is None]
+    rows = [copy_version_row(item) for item in origin.properties if item.secret is None]
     return rows + pinned_name(origin.properties, source.name, work.now)
 
 

@@ -24,7 +24,8 @@ def get(session: Session, name: ModelName) -> Model:
     """Return the living model of a name. Raises ModelNotFound with near names."""
     model = find(session, name)
     if model is None:
-        raise ModelNotFound(name.display, near(name.display, living_names(session)))
+        whole = ModelName((".".join(name.parts),)).display if len(name.parts) > 1 else None
+        raise ModelNotFound(name.display, near(name.display, living_names(session)), whole)
     return model
 
 

@@ -61,9 +61,11 @@ def put(model: Model, item: Property, host: str, ring: KeyRing, now: datetime) -
     _fill(existing, item, ring, now)
 
 
-def copy_version_row(row: VersionProperty, now: datetime) -> VersionProperty:
-    """Return the same property for another version; a secret is copied encrypted."""
-    return VersionProperty(key=row.key, value=row.value, secret=row.secret, reference=row.reference, changed_at=now)
+def copy_version_row(row: VersionProperty) -> VersionProperty:
+    """Return the same property for another version, as old as it is; a secret is copied encrypted."""
+    return VersionProperty(
+        key=row.key, value=row.value, secret=row.secret, reference=row.reference, changed_at=row.changed_at
+    )
 
 
 def pinned_name(rows: Iterable[VersionProperty], model: str, now: datetime) -> list[VersionProperty]:

@@ -11,11 +11,12 @@ from sqlalchemy.orm import selectinload
 from inferlake_registry.contract.health import BreakerState
 from inferlake_registry.contract.statements import Column, ColumnType, Scalar, StatementResult
 from inferlake_registry.services.breakers import breakers
+from inferlake_registry.services.leases import limits_of
 from inferlake_registry.services.listings.models import last_samples, standing_of, standings
 from inferlake_registry.services.listings.portrait import PropertyItem, create_statement, effective_properties
 from inferlake_registry.services.models import aliases_of, get, get_version, live
 from inferlake_registry.services.work import Work
-from inferlake_registry.store.schema import HistoryEvent, LimitClock, Model, Version
+from inferlake_registry.store.schema import HealthSample, HistoryEvent, LimitClock, Model, Version
 from inferlake_sql.location import check_location, complete
 from inferlake_sql.names import parse_name
 from inferlake_sql.secret import MASK
@@ -129,7 +130,7 @@ def show_create(work: Work, statement: ShowCreateModel) -> StatementResult:
 
 
 def describe(work: Work, statement: DescribeModel) -> StatementResult:
-    """DESCRIBE MODEL: rows of name, value and source (set, default or derived)."""
+    """DESCRIBE MODEL: rows of name, value and source (set, inherited, default or derived)."""
     model = get(work.session, statement.name)
     version = _version_of(model, statement.version)
     properties = effective_properties(model, version)
@@ -145,10 +146,16 @@ def describe(work: Work, statement: DescribeModel) -> StatementResult:
     ]
     rows += [(f"input.{name}", kind_, "set") for name, kind_ in model.inputs]
     rows += [(f"output.{name}", kind_, "set") for name, kind_ in model.outputs]
-    rows += [(item.key, _shown(item), "set" if item.own else "default") for item in properties]
+    rows += [(item.key, _shown(item), _source(item)) for item in properties]
     if statement.extended:
         rows += _extended(work, model)
     return _table({"name": _S, "value": _S, "source": _S}, [row for row in rows if row[1] is not None])
+
+
+def _source(item: PropertyItem) -> str:
+    if not item.own:
+        return "default"
+    return "inherited" if item.inherited else "set"
 
 
 def _shown(item: PropertyItem) -> str | None:
@@ -159,6 +166,7 @@ def _extended(work: Work, model: Model) -> list[tuple[Scalar, ...]]:
     standing = standing_of(work.session, model.id, work.now)
     serving = live(model)
     clock = work.session.get(LimitClock, model.id)
+    limits = limits_of(work.session, model, work.now)
     rows: list[tuple[Scalar, ...]] = [
         ("health", _health(work, model), "derived"),
         ("health.since", None if standing is None else _moment(standing.since), "derived"),
@@ -166,6 +174,9 @@ def _extended(work: Work, model: Model) -> list[tuple[Scalar, ...]]:
         ("breaker", breakers(work.session, work.now).get(model.id, BreakerState.CLOSED).value, "derived"),
         ("traffic", json.dumps(dict(serving.weights)), "set" if serving.shares else "derived"),
         ("aliases", json.dumps(aliases_of(model)) if model.aliases else None, "set"),
+        ("limits.holders", str(len(limits.holders)), "derived"),
+        ("limits.in_flight", str(sum(holder.in_flight for holder in limits.holders)), "derived"),
+        ("last_error", _last_error(work, model), "derived"),
         ("revision", str(model.revision), "derived"),
         ("created_at", _moment(model.created_at), "derived"),
         ("created_by", model.created_by, "derived"),
@@ -174,6 +185,18 @@ def _extended(work: Work, model: Model) -> list[tuple[Scalar, ...]]:
         until = datetime.fromtimestamp(clock.paused_until, UTC)
         rows.append(("paused_until", _moment(until), "derived"))
     return rows
+
+
+def _last_error(work: Work, model: Model) -> str | None:
+    """Return what the last failed probe found and when, of those that are kept."""
+    failed = (
+        select(HealthSample.at, HealthSample.cause)
+        .where(HealthSample.model_id == model.id, HealthSample.ok.is_(False))
+        .order_by(HealthSample.at.desc())
+        .limit(1)
+    )
+    found = work.session.execute(failed).one_or_none()
+    return None if found is None else f"{_moment(found[0])} {found[1]}"
 
 
 def show_versions(work: Work, statement: ShowVersions) -> StatementResult:
@@ -248,8 +271,6 @@ def show_properties(work: Work, statement: ShowProperties) -> StatementResult:
     model = get(work.session, statement.name)
     items = effective_properties(model, _version_of(model, None))
     rows: list[tuple[Scalar, ...]] = [
-        (item.key, _shown(item), "set" if item.own else "default")
-        for item in items
-        if statement.key is None or item.key == statement.key
+        (item.key, _shown(item), _source(item)) for item in items if statement.key is None or item.key == statement.key
     ]
     return _table({"key": _S, "value": _S, "source": _S}, rows)

@@ -116,7 +116,7 @@ def _derived(
     """Return address and identity rows of a version that inherits from the active one what is not given."""
     base = active_version(model)
     named = {item.key for item in identity}
-    rows = [copy_version_row(row, work.now) for row in base.properties if row.key not in named]
+    rows = [copy_version_row(row) for row in base.properties if row.key not in named]
     rows += [version_row(item, work.ring, work.now) for item in identity]
     url = location.url if location is not None else base.location
     kind = next((row.value for row in rows if row.key == "model.type"), None) or "chat"

@@ -13,7 +13,7 @@ from inferlake_registry.services.bound_keys import host_of, properties_for
 from inferlake_registry.services.listings.models import Sample, Standing, last_samples, standing_of
 from inferlake_registry.services.properties import shown, typed
 from inferlake_registry.services.snapshot import contract_columns
-from inferlake_registry.store.schema import Model, PropertyValueColumns, Version
+from inferlake_registry.store.schema import Model, PropertyValueColumns, Version, VersionProperty
 from inferlake_sql.location import Location
 from inferlake_sql.names import parse_name, parse_reference
 from inferlake_sql.properties import CATALOGUE, PropertySpec, find_spec, show_value
@@ -42,6 +42,7 @@ class PropertyItem:
     key: str
     value: str | None
     own: bool  # set on this model, not a default
+    inherited: bool  # from the version that this one was made of
     secret: bool
     changed_at: datetime | None
     meaning: str
@@ -107,13 +108,15 @@ def effective_properties(model: Model, version: Version) -> tuple[PropertyItem, 
     own = sorted(rows, key=lambda row: (order[find_spec(row.key).key], row.key))
     written = {row.key for row in rows}
     defaults = [spec for spec in CATALOGUE if spec.key not in written and not spec.key.endswith("*")]
-    return (*map(_own, own), *(_default(spec, model) for spec in defaults))
+    return (*(_own(row, version) for row in own), *(_default(spec, model) for spec in defaults))
 
 
-def _own(row: PropertyValueColumns) -> PropertyItem:
+def _own(row: PropertyValueColumns, version: Version) -> PropertyItem:
     hidden = row.secret is not None
+    # A version never changes, so what is older than it came with the version that it was made of.
+    inherited = isinstance(row, VersionProperty) and row.changed_at < version.created_at
     meaning = find_spec(row.key).meaning
-    return PropertyItem(row.key, None if hidden else shown(row), True, hidden, row.changed_at, meaning)
+    return PropertyItem(row.key, None if hidden else shown(row), True, inherited, hidden, row.changed_at, meaning)
 
 
 def _default(spec: PropertySpec, model: Model) -> PropertyItem:
@@ -121,7 +124,7 @@ def _default(spec: PropertySpec, model: Model) -> PropertyItem:
     value = show_value(spec.default) if spec.default is not None else spec.default_text or None
     if spec.key == "model.name":
         value = parse_name(model.name).last
-    return PropertyItem(spec.key, value, False, False, None, spec.meaning)
+    return PropertyItem(spec.key, value, False, False, False, None, spec.meaning)
 
 
 def create_statement(model: Model, active: Version) -> str:
