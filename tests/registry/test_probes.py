@@ -262,6 +262,8 @@ def test_test_model_asks_for_health_and_then_sends_one_request(sql: Sql) -> None
         (row,) = sql.table("TEST MODEL {m} WITH 'what is it?'")
         assert (row["model"], row["version"], row["health"], row["status"]) == (sql.name, "1", "healthy", 200)
         assert (row["prompt_tokens"], row["completion_tokens"], row["answer"]) == (20, 6, "label")
+        assert isinstance(row["latency_ms"], float)
+        assert row["latency_ms"] > 0
         assert [request.path for request in stub.requests] == ["/health", "/v1/chat/completions"]
         assert stub.requests[-1].prompt == "what is it?"
 

@@ -94,10 +94,15 @@ def test_or_replace_with_if_not_exists_is_refused(sql: Sql) -> None:
 def test_a_temporary_model_is_not_supported(sql: Sql) -> None:
     error = sql.fails(f"CREATE TEMPORARY MODEL {{m}} LOCATION '{LOCATION}'")
     assert (error.code, error.status) == ("NOT_SUPPORTED", 501)
+    assert sql.code(f"CREATE TEMP MODEL {{m}} LOCATION '{LOCATION}'") == "NOT_SUPPORTED"
     assert sql.code("DROP TEMPORARY MODEL {m}") == "NOT_SUPPORTED"
 
 
-@pytest.mark.parametrize("statement", ["GRANT USE ON MODEL {m} TO alice", "REVOKE USE ON MODEL {m} FROM alice"])
+@pytest.mark.parametrize(
+    "statement",
+    [f"GRANT {word} ON MODEL {{m}} TO alice" for word in ("USE", "USAGE", "EXECUTE")]
+    + [f"REVOKE {word} ON MODEL {{m}} FROM alice" for word in ("USE", "USAGE", "EXECUTE")],
+)
 def test_grants_are_not_supported(sql: Sql, statement: str) -> None:
     assert sql.code(statement) == "NOT_SUPPORTED"
 
@@ -566,6 +571,37 @@ def test_describe_says_where_a_value_comes_from(sql: Sql) -> None:
     assert sql.described()["health"] == "unknown"
 
 
+@pytest.mark.parametrize("form", ["SHOW VERSIONS IN MODEL {m}", "SHOW MODEL VERSIONS {m}"])
+def test_show_versions_tells_all_about_each(sql: Sql, form: str) -> None:
+    sql.create(version="1")
+    sql("ALTER MODEL {m} ADD VERSION '2' LOCATION 'https://h/v1/chat/completions' COMMENT 'tuned'")
+    for alias in ("next", "challenger"):
+        sql(f"ALTER MODEL {{m}} VERSION '2' SET ALIAS {alias}")
+    sql("ALTER MODEL {m} SET TRAFFIC (1 = 90 PERCENT, 2 = 10 PERCENT)")
+    first, second = sql.table(form)
+    assert str(first.pop("created_at")) <= str(second.pop("created_at"))
+    by = getpass.getuser()
+    assert tuple(first.values()) == ("1", by, LOCATION, None, 90, True, None)
+    assert tuple(second.values()) == ("2", by, "https://h/v1/chat/completions", "challenger, next", 10, False, "tuned")
+    assert list(first) == ["version", "created_by", "location", "aliases", "share", "active", "comment"]
+
+
+@pytest.mark.parametrize("form", ["SHOW MODEL HEALTH LIKE '{m}'", "SHOW MODEL STATUS '{m}'"])
+def test_show_health_has_what_was_found_and_when(sql: Sql, form: str) -> None:
+    sql.create()
+    assert sql.table(form) == [
+        {
+            "model": sql.name,
+            "health": "unknown",
+            "since": None,
+            "last_probe": None,
+            "latency_ms": None,
+            "breaker": "closed",
+            "cause": None,
+        }
+    ]
+
+
 def test_describe_tells_what_a_version_was_given_from_what_it_inherited(sql: Sql) -> None:
     sql.create("'request.seed' = 1, 'request.top_k' = 2", version="1")
     sql("ALTER MODEL {m} ADD VERSION '2' PROPERTIES ('request.seed' = 3)")
@@ -606,6 +642,14 @@ def test_show_properties(sql: Sql) -> None:
     assert rows["api.key"] == ("******", "set")
     assert rows["retry.attempts"] == ("4", "default")
     assert sql.table("SHOW MODEL PROPERTIES {m} ('qps.limit')") == [{"key": "qps.limit", "value": "5", "source": "set"}]
+
+
+def test_a_reference_to_a_store_of_secrets_is_kept_and_cannot_be_followed_here(sql: Sql) -> None:
+    sql.create("'api.key' = 'secret://scope/key'")
+    assert sql.described()["api.key"] == "secret://scope/key"
+    assert "'api.key' = 'secret://scope/key'" in str(sql.table("SHOW CREATE MODEL {m}")[0]["createtab_stmt"])
+    answer = httpx.post(f"{sql.client.url}/v1/models/{sql.name}/credentials", json={})
+    assert (answer.status_code, answer.json()["code"]) == (409, "SECRET_UNAVAILABLE")
 
 
 def test_every_property_reaches_its_caller(sql: Sql) -> None:
