@@ -30,6 +30,11 @@ _lock: Final = threading.Lock()
 _running: EmbeddedRegistry | None = None
 
 
+def home() -> Path:
+    """Return the user's own folder of models and history."""
+    return Path(os.environ.get(HOME_VARIABLE) or Path.home() / ".inferlake")
+
+
 class EmbeddedRegistry:
     """A running registry; it reads its standard input and stops when that ends, which is also when the driver dies."""
 
@@ -86,7 +91,7 @@ def embedded_registry(folder: Path | None = None) -> EmbeddedRegistry:
     global _running
     with _lock:
         if _running is None or not _running.alive:
-            folder = folder or Path(os.environ.get(HOME_VARIABLE) or Path.home() / ".inferlake")
+            folder = folder or home()
             _check_installed(folder)
             _running = EmbeddedRegistry(folder)
             atexit.register(_running.stop)

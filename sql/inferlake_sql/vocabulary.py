@@ -31,6 +31,7 @@ IS JOIN LATERAL LEFT LIKE LIMIT MINUS NATURAL NOT OFFSET ON OR ORDER OUTER OVER 
 THEN UNION USING VALUES WHEN WHERE WINDOW WITH
 """
 
+STATEMENT_WORDS: Final = tuple(_KEYWORDS.split())  # what a statement is made of, in alphabetical order
 CONNECTING: Final = frozenset(_CONNECTING_WORDS.split())
 KEYWORDS: Final = frozenset(_KEYWORDS.split()) | CONNECTING
 VOCABULARY: Final = KEYWORDS | frozenset(_PROPERTY_WORDS.split())

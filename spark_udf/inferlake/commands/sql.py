@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from inferlake_sql.strays import refuse_strays
 
 _PROMPT: Final = "inferlake> "
 _MORE: Final = "        -> "
+_LEAVING: Final = ("exit", "quit")
 
 
 @click.command()
@@ -51,7 +53,7 @@ def sql(
         for source, text in _sources(statements, file):
             _run_all(source, text, run)
     elif sys.stdin.isatty():
-        _converse(client.url, run)
+        _converse(client, run)
     else:
         _run_all("standard input", _read("-"), run)
 
@@ -85,36 +87,38 @@ def _read(file: str) -> str:
     return text
 
 
-def _converse(url: str, run: Callable[[ScriptStatement], None]) -> None:
+def _converse(client: Client, run: Callable[[ScriptStatement], None]) -> None:
     """Ask for statements until the end of input; an error is shown and the conversation goes on."""
-    click.echo(f"Connected to {url}. A statement ends with ; and Ctrl-D ends this.")
-    read = _line_reader()
-    text = ""
+    click.echo(f"Connected to {client.url}. A statement ends with ; and Ctrl-D ends this.")
+    read = _reader(client)
     while True:
         try:
-            text += read(_MORE if text else _PROMPT) + "\n"
+            text = read()
         except KeyboardInterrupt:
-            text = ""
             continue
         except EOFError:
             return
-        if text.strip().lower().rstrip(";\n ") in ("", "exit", "quit"):
-            if text.strip().strip(";"):
-                return
-            text = ""
-        elif is_complete(text):
-            try:
-                _run_all(None, text, run)
-            except InferlakeError as error:
-                click.echo(f"{click.style('error', fg='red', bold=True)} {error}", err=True)
-            text = ""
+        if text.strip(" ;\n").lower() in _LEAVING:
+            return
+        try:
+            _run_all(None, text, run)
+        except InferlakeError as error:
+            click.echo(f"{click.style('error', fg='red', bold=True)} {error}", err=True)
 
 
-def _line_reader() -> Callable[[str], str]:
-    """Return a reader of lines with editing keys and a history that is never written to disk: statements hold keys."""
-    try:
-        from prompt_toolkit import PromptSession
-    except ModuleNotFoundError:
-        return input
-    session: PromptSession[str] = PromptSession()
-    return session.prompt
+def _reader(client: Client) -> Callable[[], str]:
+    """Return what asks for one statement: a prompt with editing, or line by line where a terminal allows no more."""
+    if os.environ.get("TERM", "dumb") != "dumb":
+        try:
+            from inferlake.commands.prompt import statement_reader
+        except ModuleNotFoundError:
+            return _read_lines  # prompt-toolkit comes with the registry's extra
+        return statement_reader(client)
+    return _read_lines
+
+
+def _read_lines() -> str:
+    text = ""
+    while not is_complete(text) and text.strip().lower() not in _LEAVING:
+        text += input(_MORE if text.strip() else _PROMPT) + "\n"
+    return text
