@@ -193,6 +193,7 @@ class LeaseBook:
     def _take(self, lease: Lease, now: float) -> None:
         if not lease.enabled:
             self._open_until = float("-inf")
+            self._release(self._slots.give_up())  # what is in hand would let a few more calls out
             raise ModelDisabled(self._model.name)
         if self._silent_since is not None:
             self._silent_since = None
