@@ -14,6 +14,7 @@ from typing import Final
 
 from inferlake.result import CallResult, ErrorCode
 from inferlake.worker.calls import Call, CallFailed, Cause, Sender
+from inferlake.worker.window import EARLY_S
 
 _FAULTS_IN_A_ROW: Final = 5
 _JUDGED: Final = 20  # of that many calls more than half must have failed
@@ -125,7 +126,7 @@ class Circuit:
 
     def opened(self) -> None:
         """Let one waiting call probe when the open time is over."""
-        self._loop.call_at(self.breaker.open_until, self._wake_one)
+        self._loop.call_at(self.breaker.open_until, self._probe)
         open_s = self.breaker.open_until - self._clock()
         for tell in self._watchers.values():
             tell(open_s)
@@ -136,6 +137,13 @@ class Circuit:
             self._wake_one()
         for tell in self._watchers.values():
             tell(None)
+
+    def _probe(self) -> None:
+        # A call that is woken too early is not admitted, and nobody would wake it again.
+        if self.breaker.state is State.OPEN and self._clock() < self.breaker.open_until:
+            self._loop.call_at(self.breaker.open_until + EARLY_S, self._probe)
+        else:
+            self._wake_one()
 
     def _wake_one(self) -> None:
         while self._waiting:

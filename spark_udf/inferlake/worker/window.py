@@ -16,6 +16,7 @@ from inferlake.result import CallResult, ErrorCode
 from inferlake.worker.calls import Call, CallFailed, Cause, Sender
 
 START: Final = 8
+EARLY_S: Final = 0.001  # a timer of uvloop counts whole milliseconds and may run by half of one too early
 _SHRINK: Final = 0.7
 
 
@@ -102,12 +103,18 @@ class Window:
         """Stop all sending until then; a pause is never shortened."""
         if until > self._paused_until:
             self._paused_until = until
-            self._loop.call_at(until, self._admit)
+            self._loop.call_at(until, self._resume, until)
 
     def set_cap(self, cap: int) -> None:
         """Change the most that may be in flight."""
         self.rule.set_cap(cap)
         self._admit()
+
+    def _resume(self, until: float) -> None:
+        if self._loop.time() < until:
+            self._loop.call_at(until + EARLY_S, self._resume, until)
+        else:
+            self._admit()
 
     def _admit(self) -> None:
         if self.paused:
