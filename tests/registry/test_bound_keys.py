@@ -102,6 +102,14 @@ def test_a_key_that_is_set_again_is_for_the_active_host_and_unset_forgets_it_eve
     assert sent_to(quiet_registry, sql.name, THERE) is None
 
 
+def test_a_key_that_is_set_while_two_hosts_serve_says_which_of_them_it_does_not_reach(sql: Sql) -> None:
+    sql.create()
+    sql(f"ALTER MODEL {{m}} ADD VERSION 2 LOCATION '{OTHER}'")
+    sql("ALTER MODEL {m} SET TRAFFIC (1 = 50, 2 = 50)")
+    assert f"Not sent to {THERE}" in sql.notices("ALTER MODEL {m} SET api.key = 'canary'")
+    assert sql.notices("ALTER MODEL {m} SET qps.limit = 5") == ""
+
+
 def test_what_is_shown_of_a_version_is_what_its_host_gets(sql: Sql) -> None:
     sql.create("'api.key' = 'canary', 'header.user-agent' = 'me'")
     sql(f"ALTER MODEL {{m}} ADD VERSION 2 LOCATION '{OTHER}' PROPERTIES ('header.x-team' = 'env:TEAM')")

@@ -120,6 +120,9 @@ def test_three_failures_to_leave_healthy_and_two_successes_to_return(sql: Sql, p
         wait_for(lambda: state(sql) == "unhealthy")
         stub.script = Reply(200)
         wait_for(lambda: state(sql) == "healthy")
+        described = sql.described()
+        assert "health.cause" not in described
+        assert "500" in str(described["last_error"])
     with closing(sqlite3.connect(probing.database)) as database:
         of_model = "WHERE model_id = (SELECT id FROM model WHERE name = ?) ORDER BY id"
         samples = [ok for (ok,) in database.execute(f"SELECT ok FROM health_sample {of_model}", (sql.name,))]

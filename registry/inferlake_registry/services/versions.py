@@ -13,7 +13,7 @@ from inferlake_registry.contract.problems import (
 )
 from inferlake_registry.contract.statements import StatementResult
 from inferlake_registry.domain.versions import Activated, next_version, rollback_depth, uses_of
-from inferlake_registry.services.bound_keys import host_of, not_sent, properties_for
+from inferlake_registry.services.bound_keys import host_of, is_header, not_sent, properties_for
 from inferlake_registry.services.leases import change_limit
 from inferlake_registry.services.models import (
     activate,
@@ -190,7 +190,9 @@ def _changed_in_place(
     old: dict[str, JsonValue] = {item.key: before[item.key] for item in news if item.key in before}
     record(work, model, "altered", old, {item.key: show_value(item.value) for item in news})
     done = ", ".join(f"{item.key} = {show_value(item.value)}" for item in news)
-    return outcome("altered", model.name, version.version, f"changed in place: {done}")
+    given = any(is_header(item.key) for item in news)
+    notices = not_sent(model, *_serving_hosts(model)) if given else ()
+    return outcome("altered", model.name, version.version, f"changed in place: {done}", *notices)
 
 
 def set_version(work: Work, model: Model, statement: SetVersion) -> StatementResult:
@@ -221,9 +223,12 @@ def set_version(work: Work, model: Model, statement: SetVersion) -> StatementRes
 
 def _serving(model: Model, action: str, message: str, *notices: str) -> StatementResult:
     """Return the answer to a change of what serves, with a notice where a key stays behind with another host."""
-    serving = live(model)
-    hosts = [host_of(get_version(model, version).location) for version in serving.weights]
-    return outcome(action, model.name, serving.version, message, *notices, *not_sent(model, *hosts))
+    left = not_sent(model, *_serving_hosts(model))
+    return outcome(action, model.name, live(model).version, message, *notices, *left)
+
+
+def _serving_hosts(model: Model) -> list[str]:
+    return [host_of(get_version(model, version).location) for version in live(model).weights]
 
 
 def _added(model: Model, version: str, copied: str, defines: bool) -> tuple[str, ...]:
