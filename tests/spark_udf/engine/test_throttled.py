@@ -85,13 +85,13 @@ def test_each_wait_is_as_long_as_the_newest_answer_says_and_all_rows_are_quiet_m
 
 
 def test_a_later_longer_wait_counts_and_a_later_shorter_one_does_not(stub: StubEndpoint) -> None:
-    # Three of the eight rows in flight are refused one after the other, while the first pause lasts.
-    waits = {"row 1": (0.0, "0.4"), "row 2": (0.15, "1"), "row 3": (0.25, "0.1")}
+    # Three of the eight rows in flight are refused one after the other, while the first pause lasts; 32 rows wait.
+    waits = {"row 1": (0.1, "0.4"), "row 2": (0.25, "1"), "row 3": (0.35, "0.1")}
     told: dict[str, float] = {}
 
     def script(received: Received) -> Answer:
         if received.prompt not in waits or received.prompt in told:
-            return chat(received.prompt)
+            return chat(received.prompt, delay_s=0.2 if received.number < 8 else 0.0)
         delay_s, seconds = waits[received.prompt]
         told[received.prompt] = received.at + delay_s
         return replace(refusal(retry_after=seconds), delay_s=delay_s)
