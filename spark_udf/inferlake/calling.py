@@ -18,11 +18,11 @@ from inferlake.call import CallDescriptor, OnError, Returns
 from inferlake.call_options import are_options, read_options
 from inferlake.errors import InvalidArgument
 from inferlake.judge import Judge
-from inferlake.result import ErrorCode
+from inferlake.result import CallResult, ErrorCode
 from inferlake.schema import Schema
-from inferlake.worker.errors import CalledWhileExplaining, RowFailed, UnsupportedColumn
+from inferlake.worker.errors import CalledWhileExplaining, UnsupportedColumn
 from inferlake.worker.plain_values import INTERVAL_MONTHS
-from inferlake.worker.runner import run, run_values
+from inferlake.worker.runner import Reading, run, run_values
 from inferlake_sql.errors import ModelNotConstant
 
 Arguments: TypeAlias = tuple[pa.Array, ...]
@@ -51,14 +51,9 @@ class ModelCall:
         descriptor = _as_streamed(_as_routed(self.descriptor))
         inputs = (self.inputs(batch) for batch in batches)
         partition = partition_id()
-        match descriptor.returns, self.answer_schema:
-            case Returns.VALUE, None:
-                yield from run_values(descriptor, inputs, partition=partition)
-            case Returns.STRUCT, None:
-                yield from run(descriptor, inputs, partition=partition)
-            case _, schema:
-                assert schema is not None
-                yield from _typed(descriptor, schema, run(descriptor, inputs, partition=partition))
+        reading = None if self.answer_schema is None else _reading(Judge(self.answer_schema))
+        answered = run if descriptor.returns is Returns.STRUCT else run_values
+        yield from answered(descriptor, inputs, partition=partition, reading=reading)
 
     def inputs(self, arguments: Arguments) -> Arguments:
         """Return what is sent, and behind it the condition and the sample key where the call has them."""
@@ -122,6 +117,12 @@ class UnplannedCall:
         )
         if not model.is_valid or not same.as_py():
             raise ModelNotConstant(self.function)
+        if len(batch) > 2 and _options(first[-1]) is not None:
+            options = first[-1][0].as_py()
+            if any(others != options for others in batch[-1].to_pylist()):
+                raise InvalidArgument(
+                    "options", "the keys of the last map are all options, so it must be the same in every row."
+                )
         return batch
 
 
@@ -138,7 +139,7 @@ def as_function(callee: Callee) -> Callable[[Iterator[tuple[pa.Array, ...]]], It
     """Return the function that an iterator ``arrow_udf`` is made of."""
 
     def ai_function(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
-        return callee.answers(batch if isinstance(batch, tuple) else (batch,) for batch in _readable(batches))
+        return callee.answers(argument_batches(batches))
 
     # Spark reads the kind of function from real types, not from their names.
     ai_function.__annotations__ = {"batches": Iterator[tuple[pa.Array, ...]], "return": Iterator[pa.Array]}
@@ -152,10 +153,11 @@ def callee_of(function: object) -> Callee | None:
     return callee if isinstance(callee, ModelCall | UnplannedCall) else None
 
 
-def _readable(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[tuple[pa.Array, ...]]:
-    """Yield the batches; a column that PySpark cannot hand over is refused with a reason."""
+def argument_batches(batches: Iterator[Arguments] | Iterator[pa.Array]) -> Iterator[Arguments]:
+    """Yield the columns of each batch; one that PySpark cannot hand over is refused with a reason."""
     try:
-        yield from batches
+        for batch in batches:
+            yield batch if isinstance(batch, tuple) else (batch,)
     except KeyError as error:
         # PyArrow has no class for a column of year-month intervals (inside a struct or an array it needs none).
         if error.args != (INTERVAL_MONTHS,):
@@ -171,43 +173,20 @@ def _options(column: pa.Array) -> dict[str, str] | None:
     return pairs if are_options(pairs) else None
 
 
-def _typed(descriptor: CallDescriptor, schema: Schema, results: Iterator[pa.StructArray]) -> Iterator[pa.Array]:
-    judge = Judge(schema)
-    for result in results:
-        checked = _decoded(judge, result)
-        if descriptor.on_error is OnError.RAISE:
-            _raise_first(descriptor, checked)
-        yield checked if descriptor.returns is Returns.STRUCT else checked.field("response")
+def _reading(judge: Judge) -> Reading:
+    """Return what makes a decode error of every answer that is not of the declared type."""
 
+    def read(result: CallResult) -> CallResult:
+        if result.response is None:
+            return result
+        verdict = judge.judge(result.response)
+        if verdict.valid:
+            return result
+        reason = verdict.errors[0].message if verdict.errors else ""
+        message = f"The answer is not of the declared type: {reason}"[:200]
+        return replace(result, response=None, error=message, error_code=ErrorCode.DECODE)
 
-def _decoded(judge: Judge, result: pa.StructArray) -> pa.StructArray:
-    """Return the results with a decode error in the place of every answer that does not fit."""
-    responses = result.field("response").to_pylist()
-    wrong: dict[int, str] = {}
-    for at, text in enumerate(responses):
-        if text is not None:
-            verdict = judge.judge(text)
-            if not verdict.valid:
-                message = verdict.errors[0].message if verdict.errors else ""
-                wrong[at] = f"The answer is not of the declared type: {message}"[:200]
-    if not wrong:
-        return result
-    fields = {field.name: result.field(field.name) for field in result.type}
-    errors, codes = fields["error"].to_pylist(), fields["error_code"].to_pylist()
-    for at, message in wrong.items():
-        responses[at], errors[at], codes[at] = None, message, ErrorCode.DECODE.value
-    fields |= {
-        "response": pa.array(responses, pa.string()),
-        "error": pa.array(errors, pa.string()),
-        "error_code": pa.array(codes, pa.string()),
-    }
-    return pa.StructArray.from_arrays(list(fields.values()), fields=list(result.type))
-
-
-def _raise_first(descriptor: CallDescriptor, result: pa.StructArray) -> None:
-    for code, error in zip(result.field("error_code").to_pylist(), result.field("error").to_pylist(), strict=True):
-        if code is not None and code != ErrorCode.NULL_INPUT.value:
-            raise RowFailed(descriptor.reference, code, error or "")
+    return read
 
 
 def _as_streamed(descriptor: CallDescriptor) -> CallDescriptor:

@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from inferlake.errors import InvalidArgument
 from inferlake.judge import Judge, Reason, Verdict
 from inferlake.schema import Schema, check_schema
+from inferlake.worker.row_json import is_string
 from inferlake_sql.errors import ModelNotConstant
 
 EXPLANATION: Final = pa.struct([("path", pa.string()), ("keyword", pa.string()), ("message", pa.string())])
@@ -51,9 +53,15 @@ def validating_by_argument() -> Callable[[Iterator[tuple[pa.Array, ...]]], Itera
 
 
 def answers(column: pa.Array) -> Iterator[tuple[str | None, str | None]]:
-    """Yield text and error code of each row of a plain output or of the fixed struct."""
-    if pa.types.is_struct(column.type):
+    """Yield text and error code of each row of a plain output or of the fixed struct. Raises InvalidArgument."""
+    if pa.types.is_struct(column.type) and column.type.get_field_index("error_code") >= 0:
         yield from zip(column.field("response").to_pylist(), column.field("error_code").to_pylist(), strict=True)
+    elif not (is_string(column.type) or pa.types.is_null(column.type)):
+        raise InvalidArgument(
+            "ai_validate",
+            f"an answer as text, or the struct of ai_function, not {column.type}. Where the model's "
+            "OUTPUT makes such a value, ask with returns='struct' (or output_type='string').",
+        )
     else:
         for text in column.to_pylist():
             yield text, None

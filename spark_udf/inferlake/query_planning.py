@@ -6,17 +6,18 @@ Only a function's name is exchanged, for one that carries the planned call; ever
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from inferlake.call_options import CallOptions, are_options, read_options
+from inferlake.call_options import CallOptions, read_options
 from inferlake.calling import ModelCall, unraised
 from inferlake.connection import Connection
 from inferlake.contract_text import contract_edits, without_contract
 from inferlake.errors import InvalidArgument
+from inferlake.option_map import OptionMap
 from inferlake.output_contract import answer_schema, output_type
 from inferlake.planning import Lineage, plan_call, resolve_model
 from inferlake.schema import check_schema
@@ -24,7 +25,7 @@ from inferlake.sql_functions import register_planned
 from inferlake.text_edits import Edit, edited
 from inferlake_sql.calls import MODEL_FUNCTIONS, Constancy, FunctionCall, find_calls, require_constant_models
 from inferlake_sql.scan import leading_words
-from inferlake_sql.tokens import Quoting, Token, TokenKind, tokenize
+from inferlake_sql.tokens import Quoting, TokenKind, tokenize
 
 # The text of these is kept and read again later, by whoever uses them: their models are resolved then.
 _KEPT_TEXT: Final = re.compile(
@@ -90,7 +91,9 @@ def plan_query(
             if call.function not in _PLANNABLE or keeps_text or has_places:
                 resolve_model(connection, call.model, spark)
             else:
-                planned = _plan(spark, connection, text, call, call.model, quoting)
+                written = _option_map(text, call, quoting)
+                pairs = written.pairs(spark, args) if written is not None else None
+                planned = _plan(spark, connection, text, call, call.model, pairs, quoting)
                 if as_text or _is_judged(call, calls):
                     planned = replace(planned, answer_schema=None)
                 name = register_planned(spark, call.function, planned)
@@ -99,17 +102,27 @@ def plan_query(
                 quoted = text[call.start] in '`"'
                 edits += contract_edits(text, call, planned, name, edits, quoting)
                 edits.append(Edit(call.start, call.start + len(call.function) + 2 * quoted, name))
-                edits += _quoted_literals(text, call, quoting)
+                edits += written.edits() if written is not None else ()
     return PlannedQuery(edited(text, edits), shown_as, planned_calls)
 
 
+def _option_map(text: str, call: FunctionCall, quoting: Quoting) -> OptionMap | None:
+    last = call.arguments[-1]
+    return OptionMap.find(text, last.start, last.end, quoting) if len(call.arguments) > 2 else None
+
+
 def _plan(
-    spark: SparkSession, connection: Connection, text: str, call: FunctionCall, model: str, quoting: Quoting
+    spark: SparkSession,
+    connection: Connection,
+    text: str,
+    call: FunctionCall,
+    model: str,
+    pairs: Mapping[str, str] | None,
+    quoting: Quoting,
 ) -> ModelCall:
     inputs = [text[argument.start : argument.end] for argument in call.arguments[1:]]
-    pairs = _literal_map(inputs[-1], quoting) if len(inputs) > 1 else None
     options = CallOptions()
-    if pairs is not None and are_options(pairs):
+    if pairs is not None:
         inputs.pop()
         options = read_options(pairs)
     if not inputs:
@@ -153,26 +166,6 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return [name if names.index(name) == at else f"col{at + 1}" for at, name in enumerate(names)]
 
 
-def _literal_map(text: str, quoting: Quoting) -> dict[str, str] | None:
-    """Return the pairs of ``map('key', 'value', …)`` when all of it is literal."""
-    tokens = tokenize(text, quoting)[:-1]
-    if len(tokens) < 3 or tokens[0].text.lower() != "map" or tokens[1].text != "(" or tokens[-1].text != ")":
-        return None
-    values, commas = tokens[2:-1:2], tokens[3:-1:2]
-    if len(values) % 2 or any(comma.text != "," for comma in commas) or len(commas) != len(values) - 1:
-        return None
-    texts = [_literal(token) for token in values]
-    if any(value is None for value in texts) or any(token.kind is not TokenKind.STRING for token in values[::2]):
-        return None
-    found = [value or "" for value in texts]
-    return dict(zip(found[::2], found[1::2], strict=True))
-
-
-def _literal(token: Token) -> str | None:
-    is_word = token.kind is TokenKind.WORD and token.text.upper() in ("TRUE", "FALSE")
-    return token.text if is_word or token.kind in (TokenKind.STRING, TokenKind.NUMBER) else None
-
-
 def _check_validate(text: str, call: FunctionCall, quoting: Quoting) -> None:
     if len(call.arguments) != 2:
         raise InvalidArgument("ai_validate", "two arguments: the answer, and a JSON Schema as text.")
@@ -180,13 +173,3 @@ def _check_validate(text: str, call: FunctionCall, quoting: Quoting) -> None:
     tokens = tokenize(text[schema.start : schema.end], quoting)[:-1]
     if len(tokens) == 1 and tokens[0].kind is TokenKind.STRING:
         check_schema(tokens[0].text)
-
-
-def _quoted_literals(text: str, call: FunctionCall, quoting: Quoting) -> Iterator[Edit]:
-    """Yield the edits that make texts of the numbers in a call's options: Spark's maps have values of one type."""
-    last = call.arguments[-1]
-    pairs = _literal_map(text[last.start : last.end], quoting) if len(call.arguments) > 2 else None
-    if pairs is not None and are_options(pairs):
-        for token in tokenize(text[last.start : last.end], quoting)[2:-2:2]:
-            if token.kind is not TokenKind.STRING:
-                yield Edit(last.start + token.start, last.start + token.end, f"'{token.text}'")

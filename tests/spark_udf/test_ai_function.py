@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from decimal import Decimal
 from typing import cast
 
@@ -17,10 +16,29 @@ from spark_fixtures import Lake
 from inferlake import functions as F
 from inferlake.errors import InvalidArgument, InvalidSchema
 from inferlake.result import STRUCT_DDL
-from inferlake.testing import chat, error
+from inferlake.testing import Reply, chat, error
 from inferlake.worker.errors import BadTemplate
 from inferlake_registry.contract.problems import ModelDisabled, ModelNotFound, VersionNotFound
 from inferlake_sql.errors import NotSupported, ReservedKey
+
+FIELDS = [
+    "response",
+    "error",
+    "error_code",
+    "http_status",
+    "finish_reason",
+    "model",
+    "version",
+    "attempts",
+    "latency_ms",
+    "prompt_tokens",
+    "completion_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+    "cost",
+    "request_id",
+    "from_cache",
+]
 
 
 def numbers(lake: Lake, rows: int = 20) -> DataFrame:
@@ -76,6 +94,9 @@ def test_rows_of_nulls_cost_nothing(lake: Lake) -> None:
     answers = [row.a for row in frame.select(F.ai_function(lake.model, ["x", "y"]).alias("a")).collect()]
     assert answers == ['{"x":"a","y":"b"}', '{"x":null,"y":"b"}', None]
     assert lake.stub.calls == 2
+    templated = frame.select(F.ai_function(lake.model, ["x", "y"], prompt="<{x}|{y}>").alias("a"))
+    assert [row.a for row in templated.collect()] == ["<a|b>", "<|b>", None]
+    assert lake.stub.calls == 4
 
 
 def test_where_says_which_rows_are_asked(lake: Lake) -> None:
@@ -99,6 +120,7 @@ def test_equal_rows_cost_one_call_unless_asked_otherwise(lake: Lake) -> None:
 def test_the_struct_has_fixed_fields_and_types(lake: Lake) -> None:
     frame = numbers(lake, 3).select("id", F.ai_function(lake.model, "text", returns="struct").alias("r"))
     assert frame.schema["r"].dataType == StructType.fromDDL(STRUCT_DDL)
+    assert frame.select("r.*").columns == FIELDS
     row = next(row.r for row in frame.collect() if row.id == 0)
     assert (row.response, row.error, row.error_code, row.http_status) == ("row 0", None, None, 200)
     assert (row.model, row.version, row.attempts, row.from_cache) == (lake.model, "1", 1, False)
@@ -111,6 +133,46 @@ def test_errors_are_data_in_the_struct_and_null_in_the_value(lake: Lake) -> None
     assert {row.id: row.r.error_code for row in rows} == {0: None, 1: "bad_request", 2: None}
     values = numbers(lake, 3).select("id", F.ai_function(lake.model, "text").alias("a")).collect()
     assert {row.id: row.a for row in values} == {0: "fine", 1: None, 2: "fine"}
+
+
+def test_fields_have_their_types_even_when_all_rows_are_null(lake: Lake) -> None:
+    nulls = lake.spark.range(2).select(sf.lit(None).cast("string").alias("t"))
+    frame = nulls.select(F.ai_function(lake.model, "t", returns="struct").alias("r")).select("r.*")
+    assert frame.schema == StructType.fromDDL(STRUCT_DDL)
+    assert [(row.response, row.error_code, row.prompt_tokens) for row in frame.collect()] == [
+        (None, "null_input", None)
+    ] * 2
+    assert lake.stub.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (chat(None, finish_reason="content_filter"), "content_filter"),
+        (chat(""), "empty"),
+        (chat(None), "empty"),
+        (chat("half a sent", finish_reason="length"), "truncated"),
+        (error(401), "auth"),
+        (error(404), "not_found"),
+    ],
+)
+def test_what_is_no_answer_has_a_code_of_its_own_and_is_never_a_value(lake: Lake, answer: Reply, code: str) -> None:
+    lake.stub.script = answer
+    for on_error in ("null", "raise"):  # in a struct errors are data, whatever on_error says
+        asked = F.ai_function(lake.model, "text", returns="struct", on_error=on_error).alias("r")
+        assert numbers(lake, 1).select(asked).select("r.response", "r.error_code").collect() == [(None, code)]
+    with pytest.raises(PythonException, match=rf"(?s)ROW_FAILED.*{code}"):
+        numbers(lake, 1).select(F.ai_function(lake.model, "text", on_error="raise")).collect()
+
+
+def test_too_many_errors_stop_a_job_and_keep_what_was_paid(lake: Lake) -> None:
+    lake.stub.script = lambda received: error(400) if int(received.prompt.split()[1]) % 3 else chat("fine")
+    frame = numbers(lake, 300).coalesce(1)
+    with pytest.raises(PythonException, match=r"(?s)TOO_MANY_ERRORS.*200 of 300.*bad_request"):
+        frame.select(F.ai_function(lake.model, "text")).collect()
+    assert lake.stub.calls == 300
+    assert frame.select(F.ai_function(lake.model, "text", max_error_ratio=0.7).alias("a")).dropna().count() == 100
+    assert lake.stub.calls == 300 + 200
 
 
 def test_on_error_raise_ends_the_query_with_a_clear_text(lake: Lake) -> None:
@@ -164,6 +226,15 @@ def test_an_answer_of_another_type_is_an_error_and_never_a_silent_null(
         numbers(lake, 1).select(F.ai_function(lake.model, "text", output_type=output_type, on_error="raise")).collect()
 
 
+def test_answers_of_another_type_count_as_errors(lake: Lake) -> None:
+    lake.stub.script = chat("no number")
+    with pytest.raises(PythonException, match=r"(?s)TOO_MANY_ERRORS.*decode"):
+        numbers(lake, 250).coalesce(1).select(F.ai_function(lake.model, "text", output_type="int")).collect()
+    data = F.ai_function(lake.model, "text", output_type="int", returns="struct", on_error="raise").alias("r")
+    assert numbers(lake, 1).select(data).select("r.error_code").collect() == [("decode",)]
+    assert lake.stub.calls == 250
+
+
 def test_types_that_a_model_cannot_answer_are_refused(lake: Lake) -> None:
     with pytest.raises(InvalidArgument, match="output_type"):
         F.ai_function(lake.model, "text", output_type="binary")
@@ -214,31 +285,6 @@ def test_a_column_keeps_the_model_that_it_was_built_with(lake: Lake) -> None:
     frame = numbers(lake, 1).select(asked)
     lake.client.execute(f"ALTER MODEL {lake.model} SET VERSION 2")
     assert frame.first() == ("1",)
-
-
-QUERIES: dict[str, Callable[[DataFrame], object]] = {
-    "select": lambda f: f.collect(),
-    "filter on the result": lambda f: f.filter("a IS NOT NULL").collect(),
-    "two columns of one result": lambda f: f.select("a", sf.upper("a")).collect(),
-    "good and bad rows apart": lambda f: (f.filter("a IS NULL").count(), f.filter("a IS NOT NULL").count()),
-    "sorted by the result": lambda f: f.orderBy("a").collect(),
-    "joined with itself on the result": lambda f: f.join(f.withColumnRenamed("id", "other"), "a").collect(),
-    "grouped by the result": lambda f: f.groupBy("a").count().collect(),
-    "twice": lambda f: (f.collect(), f.collect()),
-}
-
-
-@pytest.mark.parametrize("query", QUERIES)
-def test_every_query_pays_once_for_a_row(lake: Lake, query: str) -> None:
-    QUERIES[query](numbers(lake).select("id", F.ai_function(lake.model, "text").alias("a")))
-    assert lake.stub.calls == 20
-
-
-def test_filters_on_other_columns_are_pushed_below_the_call(lake: Lake) -> None:
-    numbers(lake).select("id", F.ai_function(lake.model, "text").alias("a")).filter("id < 5").collect()
-    assert lake.stub.calls == 5
-    assert numbers(lake).select(F.ai_function(lake.model, "text", system="other")).count() == 20
-    assert lake.stub.calls == 5
 
 
 def test_views_and_unions_carry_the_call(lake: Lake) -> None:

@@ -200,6 +200,13 @@ def test_what_judges_an_answer_gets_its_text(lake: Lake) -> None:
     assert {row.ai_output for row in lake.spark.table("turned_down").collect()} == {'{"label": "x"}'}
 
 
+def test_a_typed_value_is_no_text_to_judge(lake: Lake) -> None:
+    lake.stub.script = chat('{"label": "x", "score": 1}')
+    asked = F.ai_function(model(lake, "OUTPUT (label STRING, score DOUBLE)"), sf.lit("x"))
+    with pytest.raises(PythonException, match=r"(?s)INVALID_ARGUMENT.*returns='struct'"):
+        lake.spark.range(1).select(F.ai_validate(asked, {})).collect()
+
+
 def test_a_view_gives_the_text_whatever_output_says(lake: Lake) -> None:
     name = model(lake, "OUTPUT (score DOUBLE)")
     lake.stub.script = chat("0.5")

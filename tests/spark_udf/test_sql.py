@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from pyspark.errors import PythonException
+from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import functions as sf
 from spark_fixtures import Lake
 
@@ -48,6 +48,39 @@ def test_a_last_map_of_options_is_options_and_any_other_is_data(lake: Lake) -> N
     assert json.loads(prompts(lake)[1]) == {"t": "hi", "col2": {"colour": "red"}}
 
 
+def test_options_may_be_computed_but_must_not_vary_by_row(lake: Lake) -> None:
+    computed = "map('timeout_ms', 2 * 10000, 'request.max_tokens', :most)"
+    query = f"SELECT ai_function('{lake.model}', t, {computed}) AS a FROM VALUES ('hi') AS v(t)"
+    assert lake.spark.sql(query, args={"most": 7}).collect() == [("hi",)]
+    assert (prompts(lake), lake.stub.requests[0].json["max_tokens"]) == (["hi"], 7)
+    varying = f"SELECT ai_function('{lake.model}', t, map('system', t)) AS a FROM VALUES ('hi') AS v(t)"
+    assert lake.spark.sql(varying).collect() == [('{"t":"hi","col2":{"system":"hi"}}',)]
+    with pytest.raises(InvalidArgument, match=":name"):
+        lake.spark.sql(f"SELECT ai_function('{lake.model}', 'x', map('timeout_ms', ?))", args=[1])
+    with pytest.raises(InvalidArgument, match="timeout_ms"):
+        lake.spark.sql(f"SELECT ai_function('{lake.model}', 'x', map('timeout_ms', 1 - 1))")
+    rows = lake.spark.createDataFrame([("a",), ("b",)], "t string").coalesce(1)
+    with pytest.raises(PythonException, match=r"(?s)INVALID_ARGUMENT.*the same in every row"):
+        rows.selectExpr(f"ai_function('{lake.model}', 'x', map('system', t))").collect()
+    assert lake.stub.calls == 2
+
+
+def test_dedupe_in_sql(lake: Lake) -> None:
+    rows = "FROM VALUES ('x'), ('x'), ('y') AS v(t)"
+    lake.spark.sql(f"SELECT ai_function('{lake.model}', t) {rows}").collect()
+    assert sorted(prompts(lake)) == ["x", "y"]
+    lake.spark.sql(f"SELECT ai_function('{lake.model}', t, map('dedupe', false)) {rows}").collect()
+    assert sorted(prompts(lake)[2:]) == ["x", "x", "y"]
+
+
+def test_what_spark_cannot_do_with_a_function_of_pythons_it_says_itself(lake: Lake) -> None:
+    with pytest.raises(AnalysisException, match="NAMED_PARAMETERS_NOT_SUPPORTED"):
+        lake.spark.sql(f"SELECT ai_function('{lake.model}', request => 'x')")
+    with pytest.raises(AnalysisException, match="LAMBDA_FUNCTION_WITH_PYTHON_UDF"):
+        lake.spark.sql(f"SELECT transform(array('x'), t -> ai_function('{lake.model}', t))").collect()
+    assert lake.stub.calls == 0
+
+
 def test_the_struct_form(lake: Lake) -> None:
     lake.stub.script = error(400)
     call = f"ai_function('{lake.model}', 'x', map('returns', 'struct'))"
@@ -86,8 +119,9 @@ def test_an_unknown_model_is_refused_before_spark_sees_the_query(lake: Lake) -> 
 
 
 def test_the_model_must_be_constant(lake: Lake) -> None:
-    with pytest.raises(ModelNotConstant):
-        lake.spark.sql("SELECT ai_function(m, 'x') FROM VALUES ('a') AS v(m)")
+    for function in ("ai_function", "try_ai_function", "ai_query"):
+        with pytest.raises(ModelNotConstant, match="must be a constant text"):
+            lake.spark.sql(f"SELECT {function}(m, 'x') FROM VALUES ('a') AS v(m)")
     folded = f"SELECT ai_function(concat('{lake.model[:3]}', '{lake.model[3:]}'), 'x') AS a"
     assert lake.spark.sql(folded).collect() == [("x",)]
     frame = lake.spark.createDataFrame([(lake.model, "x"), ("other", "x")], "m string, t string").coalesce(1)

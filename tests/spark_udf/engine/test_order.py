@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from engine_calls import answers, batches_of, calling, codes, model_at
 
-from inferlake.call import OnError
+from inferlake.call import OnError, Returns
 from inferlake.result import STRUCT_DDL
 from inferlake.testing import Answer, Fault, Received, StubEndpoint, chat, echo, error
 from inferlake.worker.engine import engine
@@ -227,3 +227,14 @@ def test_two_tasks_of_one_process_share_the_window_of_an_address(stub: StubEndpo
     assert stub.calls == 1_200
     assert stub.peak_in_flight <= 16
     assert engine() is engine()
+
+
+def test_failures_that_became_nulls_are_said_in_the_log(stub: StubEndpoint, caplog: pytest.LogCaptureFixture) -> None:
+    stub.script = lambda received: error(400) if received.prompt == "row 2" else echo(received)
+    rows = [*(f"row {number}" for number in range(4)), None]
+    list(run_values(calling(stub.url), batches_of(rows)))
+    [said] = [record.getMessage() for record in caplog.records if record.name == "inferlake.worker.failures"]
+    assert said.startswith("1 of 4 rows that m was called for are null because their calls failed (bad_request 1).")
+    caplog.clear()
+    list(run(calling(stub.url, returns=Returns.STRUCT), batches_of(rows)))
+    assert not [record for record in caplog.records if record.name == "inferlake.worker.failures"]
