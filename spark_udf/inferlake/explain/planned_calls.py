@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pyspark.sql import SparkSession
+
 from inferlake.calling import Callee, ModelCall
 from inferlake.connection import Connection
 from inferlake.explain.places import Place
+from inferlake.planning import resolve_model
 from inferlake_registry.contract.models import ModelSnapshot
 
 
@@ -21,7 +24,7 @@ class PlannedCall:
 
 
 def planned_calls(
-    connection: Connection, written: Mapping[str, ModelCall], places: Sequence[Place]
+    spark: SparkSession, connection: Connection, written: Mapping[str, ModelCall], places: Sequence[Place]
 ) -> list[PlannedCall]:
     """Return the calls written in the query in their order, by function name, and then those that views bring along.
 
@@ -30,13 +33,14 @@ def planned_calls(
     found: dict[str, list[Place]] = {}
     for place in places:
         found.setdefault(place.function if place.function in written else place.identity, []).append(place)
-    calls = [
-        _planned(connection, call, call.descriptor.reference, found.pop(name, [])) for name, call in written.items()
+    held: list[tuple[Callee, str, list[Place]]]
+    held = [(call, call.descriptor.reference, found.pop(name, [])) for name, call in written.items()]
+    held += [(of_call[0].callee, of_call[0].reference, of_call) for of_call in found.values()]
+    return [
+        PlannedCall(callee, _known(callee) or resolve_model(connection, reference, spark), tuple(of_call))
+        for callee, reference, of_call in held
     ]
-    others = [_planned(connection, held[0].callee, held[0].reference, held) for held in found.values()]
-    return calls + others
 
 
-def _planned(connection: Connection, callee: Callee, reference: str, places: Sequence[Place]) -> PlannedCall:
-    snapshot = callee.descriptor.snapshot if isinstance(callee, ModelCall) else None
-    return PlannedCall(callee, snapshot or connection.registry.resolve(reference), tuple(places))
+def _known(callee: Callee) -> ModelSnapshot | None:
+    return callee.descriptor.snapshot if isinstance(callee, ModelCall) else None

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from inferlake.call import CallDescriptor
-from inferlake.calling import Arguments, Callee, UnplannedCall, partition_id
+from inferlake.calling import Arguments, Callee, UnplannedCall, argument_batches, partition_id
 from inferlake.explain.prompt_tokens import estimated_tokens
 from inferlake.worker.rendering import Rendered, Renderer
 from inferlake_registry.contract.models import ModelSnapshot
@@ -28,7 +28,7 @@ def rendered_requests(
     """
 
     def ai_requests(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
-        rows = (batch if isinstance(batch, tuple) else (batch,) for batch in batches)
+        rows = argument_batches(batches)
         first = next((batch for batch in rows if len(batch[0])), None)
         if first is not None:
             yield from _requests(callee, snapshot, first, rows)

@@ -48,7 +48,7 @@ def explain(
         raise NotSupported("EXPLAIN AI of a stream", "Explain the same query over a batch of it.")
     frame: Any = query
     plan = frame._jdf.queryExecution().optimizedPlan()
-    calls = planned_calls(connection, planned.calls, find_places(plan))
+    calls = planned_calls(spark, connection, planned.calls, find_places(plan))
     if not calls:
         raise NoModelCall
     figures = approximated(spark, calls) if approximate else counted(spark, calls)
