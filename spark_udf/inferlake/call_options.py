@@ -13,6 +13,7 @@ from inferlake.worker.prompt import parse_template
 from inferlake_sql.errors import JsonValue, ReservedKey
 from inferlake_sql.json_text import read_json_loosely
 from inferlake_sql.names import near
+from inferlake_sql.sensitive import is_sensitive_name
 
 MAX_TIMEOUT_MS: Final = 3_600_000
 _RESERVED: Final = frozenset({"messages", "model", "stream", "n"})
@@ -47,6 +48,13 @@ class CallOptions:
             raise InvalidArgument("max_error_ratio", "a number from 0 to 1.")
         for key in _RESERVED & self.body.keys():
             raise ReservedKey(f"request.{key}", "It is made from the row and the model.")
+        for key, value in self.body.items():
+            if _holds_secret(key, value):
+                raise InvalidArgument(
+                    f"request.{key}",
+                    "this looks like a secret, and the options of a call stand in the query's plan. Set it at the "
+                    "model, as 'api.key' or 'header.…'.",
+                )
         if self.prompt is not None:
             parse_template(self.prompt, inputs)
         return self
@@ -66,6 +74,15 @@ class CallOptions:
             dedupe=self.dedupe,
             reuse=self.reuse,
         )
+
+
+def _holds_secret(name: str, value: JsonValue) -> bool:
+    """Whether a member is, or has below it, a text under a name that announces a secret; a schema's members are none."""
+    if isinstance(value, dict):
+        return any(_holds_secret(key, member) for key, member in value.items())
+    if isinstance(value, list):
+        return any(_holds_secret(name, member) for member in value)
+    return isinstance(value, str) and is_sensitive_name(name)
 
 
 def are_options(keys: Collection[str]) -> bool:

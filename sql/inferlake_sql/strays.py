@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from difflib import SequenceMatcher
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Final
 
 from inferlake_sql.errors import LanguageError, MultipleStatements, StatementSyntaxError, UnreadableText
 from inferlake_sql.grammar import FORMS, Kind, recognise
 from inferlake_sql.redact import place_at
-from inferlake_sql.scan import Lexeme, Shape, lexemes
+from inferlake_sql.scan import Lexeme, Shape, find_unclosed, lexemes
 from inferlake_sql.vocabulary import CONNECTING
 
 _AROUND: Final = r"(?:(?:OR|REPLACE|UPDATE|GLOBAL|LOCAL|TEMP|TEMPORARY|EXTERNAL|IF|NOT|EXISTS|AI|ML) )*+"
@@ -36,20 +37,31 @@ _SYNTAX: Final = {form.kind: form.syntax for form in FORMS}
 def refuse_strays(text: str) -> None:
     """Raise StatementSyntaxError or MultipleStatements for a text, not recognised as ours, that was meant to be.
 
-    No text that Spark understands is refused.
+    No text that Spark understands is refused. Costs next to nothing for a text without the word MODEL.
     """
-    pieces = [lexeme for lexeme in lexemes(text) if lexeme.shape not in (Shape.SPACE, Shape.COMMENT)]
-    if error := _beginning(text, pieces) or _anywhere(text, pieces) or _in_quotes(text, pieces):
+    first = list(islice(_pieces(text), _LOOK_AHEAD))
+    error = _beginning(text, first) or _in_quotes(text, first)
+    if error is None and "MODEL" in text.upper():
+        error = _anywhere(text, list(_pieces(text)))
+    if error is not None:
         raise error
 
 
-def _in_quotes(text: str, pieces: list[Lexeme]) -> LanguageError | None:
+def _pieces(text: str) -> Iterator[Lexeme]:
+    return (lexeme for lexeme in lexemes(text) if lexeme.shape not in (Shape.SPACE, Shape.COMMENT))
+
+
+def _in_quotes(text: str, first: list[Lexeme]) -> LanguageError | None:
     """Return the error of a text that is quoted as a whole, or swallowed by a quote or comment without its end."""
-    quoted = pieces[2:3] if _words(text, pieces[:2]) == "EXECUTE IMMEDIATE " else pieces[:1]
-    for piece in (*quoted, *(piece for piece in pieces[-1:] if piece.shape is Shape.UNCLOSED)):
-        inside = text[piece.start + 1 : piece.end].lstrip("*'\"")
-        if piece.shape not in (Shape.WORD, Shape.MARK) and (recognise(inside) or _is_stray(inside)):
-            return UnreadableText("a statement stands inside quotes or a comment").located(place_at(text, piece.start))
+    quoted = first[2:3] if _words(text, first[:2]) == "EXECUTE IMMEDIATE " else first[:1]
+    insides = [(piece.start, piece.end) for piece in quoted if piece.shape not in (Shape.WORD, Shape.MARK)]
+    unclosed = find_unclosed(text)
+    if unclosed is not None:
+        insides.append((unclosed, len(text)))
+    for start, end in insides:
+        inside = text[start + 1 : end].lstrip("*'\"")
+        if recognise(inside) or _is_stray(inside):
+            return UnreadableText("a statement stands inside quotes or a comment").located(place_at(text, start))
     return None
 
 
@@ -63,7 +75,7 @@ def _is_stray(text: str) -> bool:
 
 def _beginning(text: str, pieces: list[Lexeme]) -> LanguageError | None:
     """Return the error of a text that begins almost as a definition does."""
-    words = _words(text, pieces[:_LOOK_AHEAD])
+    words = _words(text, pieces)
     if match := _BEGINNING.match(words):
         verb = _nearest(match[1])
         if verb is not None and _likeness(match[2], "MODEL") >= _ALIKE:

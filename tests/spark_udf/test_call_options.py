@@ -93,3 +93,23 @@ def test_prompt_places_are_checked() -> None:
 def test_inputs_are_some_and_distinct(inputs: list[str]) -> None:
     with pytest.raises(InvalidArgument):
         CallOptions().checked(inputs)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("request.api_key", "a-key-of-some-length"),
+        ("request.extra", '{"deep": [{"auth_token": "a-key-of-some-length"}]}'),
+        ("request.passwords", '{"password": ["a-key-of-some-length"]}'),
+    ],
+)
+def test_a_secret_is_refused_since_options_stand_in_the_plan(key: str, text: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        read_options({key: text}).checked(["text"])
+    assert caught.value.fields["argument"] == key
+    assert "a-key" not in str(caught.value)
+
+
+def test_a_schema_that_names_a_secret_is_none() -> None:
+    schema = '{"schema": {"properties": {"password": {"type": "string"}, "token": {"enum": ["a"]}}}}'
+    read_options({"request.response_format": schema, "request.max_tokens": "5"}).checked(["text"])

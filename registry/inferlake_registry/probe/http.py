@@ -14,6 +14,7 @@ from typing import Final
 import httpcore
 
 from inferlake_registry.probe.address import AddressRefused, CheckedBackend
+from inferlake_sql.echo import mask_echo
 from inferlake_sql.errors import JsonValue
 from inferlake_sql.secret import Secret
 
@@ -70,7 +71,8 @@ async def ask(question: Question) -> Answer:
         return Answer(None, None, cause=str(error), refused=True)
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError) as error:
         return Answer(None, None, cause=_cause(error))
-    return Answer(status, (time.perf_counter() - begun) * 1000, body)
+    sent = [value.reveal() for value in question.headers.values()]
+    return Answer(status, (time.perf_counter() - begun) * 1000, mask_echo(body, sent))
 
 
 async def _exchange(pool: httpcore.AsyncConnectionPool, question: Question) -> tuple[int, bytes]:
