@@ -17,6 +17,7 @@ from inferlake.connection import TOKEN_VARIABLE, URL_VARIABLE, Connection, conne
 from inferlake.embedded import embedded_registry
 from inferlake.errors import RegistryOutOfReach
 from inferlake.interceptor import intercept, release
+from inferlake.output_buffer import restore_output_buffer, shrink_output_buffer
 from inferlake.routing.restoring import restore_tables
 from inferlake.shipping import make_zip, shipped_already
 from inferlake.spark_errors import leave_errors, translate_errors
@@ -48,6 +49,7 @@ def enable(
     connection = _connection(spark, url, _secret(token))
     connect(connection)
     _prepare_workers(spark, _secret(token))
+    shrink_output_buffer(spark)
     intercept(type(spark))
     translate_errors()
     if patch:
@@ -68,6 +70,7 @@ def disable(spark: SparkSession) -> None:
             delattr(pyspark.sql.functions, name)
     for name in ("ai_query", "ai_validate", "try_ai_function", "ai_function"):
         spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {name}").collect()
+    restore_output_buffer(spark)
     connect(None)
     _close_client()
 

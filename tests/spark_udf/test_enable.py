@@ -46,6 +46,18 @@ def test_disabling_undoes_everything(lake: Lake) -> None:
         functions.ai_function("m", "x")
 
 
+def test_workers_write_early_unless_somebody_chose_a_size(lake: Lake) -> None:
+    setting = "spark.sql.execution.pandas.udf.buffer.size"
+    assert lake.spark.conf.get(setting) == "4096"
+    inferlake.disable(lake.spark)
+    assert lake.spark.conf.get(setting) == "65536"
+    lake.spark.conf.set(setting, "10000")
+    inferlake.enable(lake.spark, registry=lake.client.url)
+    inferlake.disable(lake.spark)
+    assert lake.spark.conf.get(setting) == "10000"
+    lake.spark.conf.unset(setting)
+
+
 def test_patching_can_be_left_out(lake: Lake) -> None:
     inferlake.disable(lake.spark)
     inferlake.enable(lake.spark, registry=lake.client.url, patch=False)
