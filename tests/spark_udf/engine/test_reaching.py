@@ -122,18 +122,33 @@ def test_a_forbidden_address_is_not_even_tried(host: str, monkeypatch: pytest.Mo
 
 
 class Names:
-    """What a name service says: addresses of every name, which may change."""
+    """What a name service says: addresses of every name, which may change, after some failures."""
 
-    def __init__(self, *addresses: str) -> None:
+    def __init__(self, *addresses: str, failures: int = 0) -> None:
         self.addresses = addresses
+        self._failures = failures
 
     async def __call__(self, host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        if self._failures:
+            self._failures -= 1
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
         return [(2, 1, 6, "", (address, port)) for address in self.addresses]
 
 
 def named(stub: StubEndpoint) -> str:
     """Return the stub's address with a name that only ``Names`` knows."""
     return stub.url.replace("127.0.0.1", "model.invalid")
+
+
+def test_a_name_service_that_fails_for_a_moment_costs_attempts_and_no_row(
+    stub: StubEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Three failures hit three of the rows in flight; five in a row would be an endpoint that is down.
+    monkeypatch.setattr(engine().loop, "getaddrinfo", Names("127.0.0.1", failures=3))
+    results = answers(calling(named(stub)), ROWS)
+    all_answered(results)
+    assert sum(result["attempts"] - 1 for result in results) == 3
+    assert stub.calls == len(ROWS)
 
 
 def test_a_name_is_judged_by_the_addresses_that_it_has(stub: StubEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:

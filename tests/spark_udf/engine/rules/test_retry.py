@@ -25,6 +25,7 @@ def attempts(cause: Cause, *, repeatable: bool = False, most: int = 50) -> int:
         (Cause.UNAUTHORISED, 1),
         (Cause.FAULT, 4),
         (Cause.BROKEN_ANSWER, 2),
+        (Cause.RENEWED, 2),
         (Cause.TIMED_OUT, 1),
         (Cause.THROTTLED, 50),
     ],
