@@ -57,6 +57,12 @@ class FunctionCall:
         return None if self.model is None else parse_reference(self.model)
 
 
+def may_call(text: str) -> bool:
+    """Say whether a text holds the name of one of our functions anywhere; without one it has no calls."""
+    lowered = text.lower()
+    return any(name in lowered for name in FUNCTIONS)
+
+
 def find_calls(
     text: str, *, args: Parameters | None = None, quoting: Quoting = DEFAULT_QUOTING
 ) -> tuple[FunctionCall, ...]:
@@ -65,8 +71,7 @@ def find_calls(
     Empty for a text whose quotes are not closed: Spark refuses it itself. Raises InvalidParameter when a model argument
     is a marker without a value. Time is linear in the text.
     """
-    lowered = text.lower()
-    if not any(name in lowered for name in FUNCTIONS):
+    if not may_call(text):
         return ()
     try:
         tokens = tokenize(text, quoting)
@@ -125,7 +130,7 @@ class _Finder:
                 frames[-1].first = index + 1
             elif token.text in (")", "]", "}") and frames:
                 frame = frames.pop()
-                if frame.function:
+                if frame.function and not self._names_query(index):
                     calls.append(self._close(frame, index))
         return calls
 
@@ -142,8 +147,13 @@ class _Finder:
             return ""
         before = [other.text.lower() for other in self.tokens[max(0, bracket - 3) : bracket - 1]]
         elsewhere = before[-1:] == ["."] and before != ["session", "."]
-        defines = before[-1:] in (["function"], ["exists"], ["table"], ["view"])
-        return "" if elsewhere or defines else name
+        is_name = bool(before) and before[-1] in _BEFORE_NAMES
+        return "" if elsewhere or is_name else name
+
+    def _names_query(self, bracket: int) -> bool:
+        """Say whether ``AS (`` follows, as in ``WITH a AS (…), ai_query(b) AS (SELECT …)``."""
+        following = self.tokens[bracket + 1 : bracket + 3]
+        return [token.text.upper() for token in following] == ["AS", "("]
 
     def _close(self, frame: _Frame, bracket: int) -> FunctionCall:
         ranges = [*frame.arguments, (frame.first, bracket)] if bracket > frame.first or frame.arguments else []
@@ -211,6 +221,10 @@ class _Finder:
         return not is_parameter and word not in _CONSTANT_WORDS
 
 
+# A name behind one of these, with a bracket behind it, is that of a function, table or query, with its columns.
+_BEFORE_NAMES: Final = frozenset(
+    {"function", "exists", "table", "view", "into", "overwrite", "references", "with", "recursive", "as", ")"}
+)
 _LONGEST_CONSTANT: Final = 256  # tokens; keeps a query of calls nested in model arguments linear
 _VARYING: Final = "RAND RANDN RANDOM UUID SHUFFLE MONOTONICALLY_INCREASING_ID SPARK_PARTITION_ID INPUT_FILE_NAME"
 _VARYING_FUNCTIONS: Final = frozenset(_VARYING.split())

@@ -90,7 +90,7 @@ FORMS: Final[tuple[Form, ...]] = (
     # Spark reads these as a column of a table called model.
     Form(
         Kind.DESCRIBE,
-        rf"(?:DESCRIBE|DESC) (?:(?:EXTENDED|FORMATTED) MODEL|MODEL) {_NAME}(?:; )?$",
+        rf"(?:DESCRIBE|DESC) (?:(?:EXTENDED|FORMATTED) MODEL|MODEL) {_NAME}(?:; )*$",
         "DESCRIBE MODEL [EXTENDED] name [VERSION 'v']",
         ambiguous=True,
     ),
@@ -102,8 +102,9 @@ FORMS: Final[tuple[Form, ...]] = (
     ),
     Form(Kind.TEST, r"TEST MODEL ", "TEST MODEL name [VERSION 'v'] [WITH 'text']"),
     Form(Kind.EXPLAIN, r"EXPLAIN AI ", "EXPLAIN AI [APPROXIMATE] SELECT …"),
-    Form(Kind.GRANT, r"GRANT (?:\w+ |, )+?ON MODEL ", "GRANT USE ON MODEL name TO principal"),
-    Form(Kind.REVOKE, r"REVOKE (?:\w+ |, )+?ON MODEL ", "REVOKE USE ON MODEL name FROM principal"),
+    # GRANT SELECT ON model TO … is about a table called model.
+    Form(Kind.GRANT, r"GRANT (?:\w+ |, )+?ON MODEL (?!TO )", "GRANT USE ON MODEL name TO principal"),
+    Form(Kind.REVOKE, r"REVOKE (?:\w+ |, )+?ON MODEL (?!FROM )", "REVOKE USE ON MODEL name FROM principal"),
 )
 
 ROUTE_SYNTAX: Final = "CREATE TABLE [IF NOT EXISTS] name AS query VALIDATE column AGAINST 'schema' REJECTED INTO name"

@@ -35,7 +35,7 @@ class Lexeme(NamedTuple):
 # Possessive quantifiers keep a missing end quote from making the search quadratic.
 _CLOSED: Final = r"""
         (?P<SPACE>\s++)
-      | (?P<COMMENT>--[^\n]*+)
+      | (?P<COMMENT>--(?:\\\n|[^\r\n])*+)
       | (?P<STRING>[rR]'[^']*+' | [rR]"[^"]*+" | '(?:[^'\\]++|\\.)*+' | "(?:[^"\\]++|\\.)*+")
       | (?P<QUOTED>`(?:[^`]++|``)*+`)
       | (?P<WORD>\w++)

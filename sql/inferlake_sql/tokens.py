@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from inferlake_sql.errors import NestingTooDeep, UnreadableText
 from inferlake_sql.redact import place_at
-from inferlake_sql.scan import find_unclosed
+from inferlake_sql.scan import Shape, find_unclosed, lexemes
 
 
 class TokenKind(Enum):
@@ -100,9 +100,27 @@ def _tokenize(text: str, quoting: Quoting) -> list[SqlglotToken] | int:
     """Return sqlglot's tokens, or the offset of what it cannot read."""
     tokenizer = (_AnsiWords if quoting.double_quoted_identifiers else _Words)(dialect="spark")
     try:
-        return tokenizer.tokenize(text)
+        return tokenizer.tokenize(_with_plain_comments(text))
     except TokenError as error:
         return error.start or 0
+
+
+def _with_plain_comments(text: str) -> str:
+    """Return the text, as long as before, with each line comment ending at a newline, which is how sqlglot reads them.
+
+    To Spark a carriage return ends one too, and behind a backslash it goes on in the next line.
+    """
+    if "--" not in text or ("\r" not in text and "\\\n" not in text):
+        return text
+    pieces: list[str] = []
+    behind_comment = False
+    for lexeme in lexemes(text):
+        piece = text[lexeme.start : lexeme.end]
+        if behind_comment and piece[0] == "\r":
+            piece = f"\n{piece[1:]}"
+        behind_comment = lexeme.shape is Shape.COMMENT and piece.startswith("--")
+        pieces.append(piece.replace("\n", " ") if behind_comment else piece)
+    return "".join(pieces)
 
 
 def check_nesting(text: str, tokens: list[Token], limit: int) -> None:

@@ -80,11 +80,28 @@ def test_inner_calls_come_before_outer_ones() -> None:
         "CREATE TEMPORARY FUNCTION ai_function(a STRING) RETURN a",
         "SELECT ai_functions('m', t)",
         "SELECT 'ai_function(",
+        "SELECT 1 -- on \\\n, ai_function('m', t)",
+        "INSERT INTO ai_function (a) VALUES (1)",
+        "INSERT OVERWRITE ai_query (a) VALUES (1)",
+        "CREATE TABLE t (a INT REFERENCES ai_function (id))",
+        "WITH ai_function (a) AS (SELECT 1), ai_query(b) AS (SELECT 2) SELECT a FROM ai_function",
+        "WITH RECURSIVE ai_function (a) MAX RECURSION LEVEL 3 AS (SELECT 1) SELECT a FROM ai_function",
+        "SELECT a FROM x AS ai_function(a)",
+        "SELECT a FROM (SELECT 1) ai_function(a)",
         "",
     ],
 )
 def test_what_only_looks_like_a_call(text: str) -> None:
     assert find_calls(text) == ()
+
+
+@pytest.mark.parametrize(
+    "before", ["", "/*+ BROADCAST(x) */ ", "(a), ", "-- a comment\r", "-- a comment\r\n", "'-- no comment \\\n', ", "'as', "]
+)
+def test_what_may_stand_before_a_call(before: str) -> None:
+    text = f"SELECT {before}ai_function('m', t)"
+    (call,) = find_calls(text)
+    assert text[call.start : call.end] == "ai_function('m', t)"
 
 
 def test_a_call_qualified_by_the_session_is_ours() -> None:

@@ -52,6 +52,7 @@ def test_leading_words_decide(text: str, kind: Kind) -> None:
     [
         "DESCRIBE MODEL x",
         "desc model x;",
+        "DESCRIBE MODEL x;; ;",
         "DESCRIBE MODEL a.b",
         "DESCRIBE MODEL `x y`",
         "DESCRIBE MODEL `x``y`",
