@@ -77,7 +77,7 @@ class CallOptions:
 
 
 def _holds_secret(name: str, value: JsonValue) -> bool:
-    """Whether a member is, or has below it, a text under a name that announces a secret; a schema's members are none."""
+    """Whether a member is, or has below it, a text whose name announces a secret; a schema's members are none."""
     if isinstance(value, dict):
         return any(_holds_secret(key, member) for key, member in value.items())
     if isinstance(value, list):

@@ -1,6 +1,6 @@
 """A Spark program in which keys are said and sent in every way; it prints all that a user could print.
 
-Arguments: the registry's address, the endpoint's origin, a folder. The endpoint repeats the keys it is sent.
+Arguments: the registry, the endpoint, a folder; a token comes on standard input. The endpoint repeats the keys it is sent.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def routed(spark: SparkSession, frame: DataFrame) -> Sequence[Any]:
 def main(registry: str, origin: str, folder: str) -> None:
     logging.basicConfig(level=logging.DEBUG)
     spark = start(folder)
-    inferlake.enable(spark, registry=registry)
+    inferlake.enable(spark, registry=registry, token=sys.stdin.readline().strip())
     say(spark, origin)
     call(spark, origin, folder)
     spark.stop()

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from canary_key import ALL, HOSTILE, PLAIN, Canary, files_below
 from canary_statements import MISPLACED, carriers, misspelt
-from registry_fixtures import RegistryProcess, run_registry
+from registry_fixtures import RegistryProcess, StartRegistry, run_registry
 
 from inferlake.testing import Received, Reply, StubEndpoint
 from inferlake_registry.store.secrets import key_ring_from
@@ -201,3 +201,22 @@ def test_it_is_in_the_store_encrypted(heard: Conversation) -> None:
     for canary in ALL:
         assert sum(canary.value in text for text in revealed) >= 4  # two models, each with several headers
     assert HOSTILE.value in revealed and PLAIN.value in revealed
+
+
+def test_a_fault_of_the_registry_itself_is_logged_without_it(start_registry: StartRegistry) -> None:
+    registry = start_registry("--no-probes")
+    with httpx.Client(base_url=registry.url) as http:
+        created, changed = carriers(HOSTILE)[0], carriers(HOSTILE)[4]
+        assert http.post("/v1/sql", json={"statement": created}).status_code == 200
+        with closing(sqlite3.connect(registry.database)) as database:
+            database.execute("ALTER TABLE history_event RENAME TO gone")
+        for body in (
+            {"statement": changed},
+            {"statement": changed.replace(HOSTILE.literal, ":k"), "args": {"k": HOSTILE.value}},
+        ):
+            response = http.post("/v1/sql", json=body)
+            assert (response.status_code, response.json()["code"]) == (500, "UNEXPECTED_ERROR")
+            assert not HOSTILE.is_in(f"{response.headers} {response.text}")
+    log = registry.log.read_text()
+    assert "OperationalError" in log
+    assert not HOSTILE.is_in(log)

@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow.parquet as pq
 import pytest
-from canary_key import ALL, PLAIN, Canary, files_below
+from canary_key import ALL, PLAIN, TOKEN, Canary, files_below
 from registry_fixtures import RegistryProcess, run_registry
 
 from inferlake.testing import Fault, Received, Reply, StubEndpoint
@@ -54,11 +54,13 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     folder = tmp_path_factory.mktemp("canary-spark")
     for name in ("events", "store", "home"):
         (folder / name).mkdir()
-    registry = run_registry(folder / "registry", "--no-probes")
+    token = {"INFERLAKE_REGISTRY_TOKEN": TOKEN.value}
+    registry = run_registry(folder / "registry", "--no-probes", environment=token)
     own = {"HOME": str(folder / "home"), "INFERLAKE_STORE_DIR": str(folder / "store"), "PYSPARK_PYTHON": sys.executable}
     with StubEndpoint(parrot) as endpoint:
         done = subprocess.run(
             [sys.executable, str(_PROGRAM), registry.url, endpoint.origin, str(folder)],
+            input=f"{TOKEN.value}\n".encode(),
             capture_output=True,
             cwd=folder / "home",
             env={**os.environ, **own, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
@@ -75,13 +77,13 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
 pytestmark = pytest.mark.timeout(240)
 
 
-@pytest.mark.parametrize("canary", ALL, ids=lambda canary: canary.core)
+@pytest.mark.parametrize("canary", (*ALL, TOKEN), ids=lambda canary: canary.core)
 def test_no_output_shows_it(ran: Ran, canary: Canary) -> None:
     """Results, exceptions with their traces, plans, pickles; Spark's own log and Python's, down to DEBUG."""
     assert [line for line in (*ran.out.splitlines(), *ran.err.splitlines()) if canary.is_in(line)] == []
 
 
-@pytest.mark.parametrize("canary", ALL, ids=lambda canary: canary.core)
+@pytest.mark.parametrize("canary", (*ALL, TOKEN), ids=lambda canary: canary.core)
 def test_no_file_holds_it(ran: Ran, canary: Canary) -> None:
     """The event log, tables, local files, answer store, records for reuse, the registry's files and log."""
     assert [path for path, content in files_below(ran.folder) if canary.is_in(content)] == []

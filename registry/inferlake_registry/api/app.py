@@ -14,6 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from inferlake_registry.api import models, problems, rejected, runs, statements
+from inferlake_registry.api.last_resort import LastResort
 from inferlake_registry.api.metrics import render
 from inferlake_registry.api.state import State, clock
 from inferlake_registry.contract.problems import BadSetting, Unauthorised
@@ -41,6 +42,7 @@ def build_app(settings: Settings, pages: Callable[[State], APIRouter]) -> FastAP
     app = FastAPI(title="Inferlake registry", lifespan=lifespan, docs_url=None, redoc_url=None)
     problems.install(app)
     _require_token(app, settings)
+    app.add_middleware(LastResort)
     _operations(app, state)
     for build in (statements.build_router, models.build_router, runs.build_router, rejected.build_router, pages):
         app.include_router(build(state))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import uuid
-
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -17,13 +14,10 @@ from inferlake_registry.contract.problems import (
     MethodNotAllowed,
     NotFound,
     RegistryError,
-    Unexpected,
     to_problem,
 )
 from inferlake_registry.contract.wire import WireError
 from inferlake_sql.errors import InferlakeError
-
-_LOG = logging.getLogger(__name__)
 
 
 def problem(error: InferlakeError) -> Response:
@@ -32,7 +26,7 @@ def problem(error: InferlakeError) -> Response:
 
 
 def install(app: FastAPI) -> None:
-    """Make every failure of the application a problem document."""
+    """Make every failure that is foreseen a problem document; ``api.last_resort`` is for the rest."""
 
     @app.exception_handler(InferlakeError)
     async def known(_: Request, error: InferlakeError) -> Response:
@@ -51,17 +45,6 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
         return problem(_http(request, error.status_code))
-
-    @app.exception_handler(Exception)
-    async def unexpected(_: Request, error: Exception) -> Response:
-        request_id = uuid.uuid4().hex
-        # Only the type and the places in the code: a driver's message may hold a statement's values.
-        _LOG.error("request %s failed with %s", request_id, type(error).__name__, exc_info=_without_message(error))
-        return problem(Unexpected(request_id))
-
-
-def _without_message(error: Exception) -> Exception:
-    return RuntimeError(type(error).__name__).with_traceback(error.__traceback__)
 
 
 def _http(request: Request, status: int) -> RegistryError:

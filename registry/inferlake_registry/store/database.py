@@ -51,7 +51,7 @@ def open_database(url: str) -> Database:
     """Connect, and create or upgrade the tables. Raises BadSetting for a database that cannot be used."""
     try:
         parsed = make_url(url)
-        engine = create_engine(parsed, **_options(parsed.get_backend_name()))
+        engine = create_engine(parsed, hide_parameters=True, **_options(parsed.get_backend_name()))
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise BadSetting("--database", f"is no database address that can be used ({type(error).__name__})") from None
     try:
