@@ -9,12 +9,13 @@ from dataclasses import asdict
 
 import pytest
 
-from inferlake_registry.contract.health import Health, HealthReport, ProbeSample
+from inferlake_registry.contract.health import BreakerReport, Health, HealthReport, ProbeSample
 from inferlake_registry.contract.leases import Lease, LeaseRequest
 from inferlake_registry.contract.models import (
     Arm,
     CallSettings,
     Credentials,
+    CredentialsRequest,
     Endpoint,
     ModelSnapshot,
     ModelType,
@@ -37,7 +38,10 @@ VALUES = [
     StatementResult(
         (Column("a", ColumnType.STRING), Column("b", ColumnType.DOUBLE)), (("x", 1.5), (None, 2)), ("notice",)
     ),
-    LeaseRequest("host:1:a", 10, 3, 500),
+    LeaseRequest("host:1:a", 10, 3, 500, "id"),
+    CredentialsRequest("id", "h"),
+    BreakerReport("host:1:a", "http://h/v1", 5_000.0, "id"),
+    BreakerReport("host:1:a", "http://h/v1", None),
     Lease("id", 10, 0.5, 2.0, 1500, 4, True, 512, None, 1),
     HealthReport("m", Health.DEGRADED, None, False, (ProbeSample("t", True, Health.HEALTHY, 1.0, 200, None),)),
 ]
