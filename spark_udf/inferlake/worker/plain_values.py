@@ -17,7 +17,10 @@ _REPLACED_AS_JAVA_DOES: Final = "inferlake-replaced"
 
 
 def plain_values(column: pa.Array) -> list[Any]:
-    """Return the column's values; structs are dicts, maps are lists of pairs, decimals are ``Decimal``."""
+    """Return the column's values; structs are dicts, maps are lists of pairs, decimals are ``Decimal``.
+
+    The type is one that ``json_writer`` takes.
+    """
     plain = _plain_type(column.type)
     values: list[Any] = (column if plain == column.type else column.view(plain)).to_pylist()
     return values
@@ -36,15 +39,14 @@ def is_months(type_: pa.DataType) -> bool:
 def _plain_type(type_: pa.DataType) -> pa.DataType:
     """Return the type of the same memory that says less about it."""
     if pa.types.is_struct(type_):
-        return pa.struct([field.with_type(_plain_type(field.type)) for field in type_])
+        # A field that is never null is so all the same where its whole struct is null.
+        return pa.struct([(field.name, _plain_type(field.type)) for field in type_])
     if pa.types.is_map(type_):
-        if pa.types.is_null(type_.key_type):
-            return type_  # what has no key holds nothing
-        return pa.map_(_plain_type(type_.key_type), type_.item_field.with_type(_plain_type(type_.item_type)))
+        return pa.map_(_plain_type(type_.key_type), _plain_type(type_.item_type))
     if pa.types.is_list(type_):
-        return pa.list_(type_.value_field.with_type(_plain_type(type_.value_type)))
+        return pa.list_(_plain_type(type_.value_type))
     if pa.types.is_large_list(type_):
-        return pa.large_list(type_.value_field.with_type(_plain_type(type_.value_type)))
+        return pa.large_list(_plain_type(type_.value_type))
     if pa.types.is_string(type_):
         return pa.binary()
     if pa.types.is_large_string(type_):

@@ -108,7 +108,8 @@ def _timestamp_writer(type_: pa.TimestampType) -> JsonWriter:
 def _nested_writer(type_: pa.DataType) -> JsonWriter:
     if pa.types.is_struct(type_):
         return variant_json if is_variant(type_) else _struct_writer(type_)
-    if pa.types.is_map(type_):
+    # Arrow ends the process when it views a map<void, void> inside a struct; Spark gives that type to a bare map().
+    if pa.types.is_map(type_) and not pa.types.is_null(type_.key_type):
         return _map_writer(plain_text(type_.key_type), json_writer(type_.item_type))
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return _list_writer(json_writer(type_.value_type))
