@@ -6,8 +6,9 @@ Only a function's name is exchanged, for one that carries the planned call; ever
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +24,7 @@ from inferlake.planning import Lineage, plan_call, resolve_model
 from inferlake.schema import check_schema
 from inferlake.sql_functions import register_planned
 from inferlake.text_edits import Edit, edited
+from inferlake_registry.contract.models import ModelSnapshot
 from inferlake_sql.calls import MODEL_FUNCTIONS, Constancy, FunctionCall, find_calls, require_constant_models
 from inferlake_sql.scan import leading_words
 from inferlake_sql.tokens import Quoting, TokenKind, tokenize
@@ -81,6 +83,9 @@ def plan_query(
     keeps_text = _KEPT_TEXT.match(leading_words(text, 6)) is not None
     if not has_places and not keeps_text:
         require_constant_models(text, calls)
+    query = _Query(spark, connection, text, args, quoting)
+    # Asked once a query: all calls of a model see it in the same state, whatever happens meanwhile.
+    resolved = cache(partial(resolve_model, connection, spark=spark))
     edits: list[Edit] = []
     shown_as: dict[str, str] = {}
     planned_calls: dict[str, ModelCall] = {}
@@ -88,57 +93,72 @@ def plan_query(
         if call.function == "ai_validate":
             _check_validate(text, call, quoting)
         elif call.function in MODEL_FUNCTIONS and call.constancy is Constancy.LITERAL and call.model is not None:
-            if call.function not in _PLANNABLE or keeps_text or has_places:
-                resolve_model(connection, call.model, spark)
-            else:
-                written = _option_map(text, call, quoting)
-                pairs = written.pairs(spark, args) if written is not None else None
-                planned = _plan(spark, connection, text, call, call.model, pairs, quoting)
+            snapshot = resolved(call.model)
+            if call.function in _PLANNABLE and not keeps_text and not has_places:
+                written = query.option_map(call)
+                planned = query.plan(call, call.model, snapshot, written)
                 if as_text or _is_judged(call, calls):
                     planned = replace(planned, answer_schema=None)
                 name = register_planned(spark, call.function, planned)
                 shown_as[name] = call.function
                 planned_calls[name] = planned
-                quoted = text[call.start] in '`"'
-                edits += contract_edits(text, call, planned, name, edits, quoting)
-                edits.append(Edit(call.start, call.start + len(call.function) + 2 * quoted, name))
-                edits += written.edits() if written is not None else ()
+                edits += query.edits(call, planned, name, edits, written)
     return PlannedQuery(edited(text, edits), shown_as, planned_calls)
 
 
-def _option_map(text: str, call: FunctionCall, quoting: Quoting) -> OptionMap | None:
-    last = call.arguments[-1]
-    return OptionMap.find(text, last.start, last.end, quoting) if len(call.arguments) > 2 else None
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A query as it was given, and what its calls are planned with."""
 
+    spark: SparkSession
+    connection: Connection
+    text: str
+    args: Mapping[str, Any] | Sequence[Any] | None
+    quoting: Quoting
 
-def _plan(
-    spark: SparkSession,
-    connection: Connection,
-    text: str,
-    call: FunctionCall,
-    model: str,
-    pairs: Mapping[str, str] | None,
-    quoting: Quoting,
-) -> ModelCall:
-    inputs = [text[argument.start : argument.end] for argument in call.arguments[1:]]
-    options = CallOptions()
-    if pairs is not None:
-        inputs.pop()
-        options = read_options(pairs)
-    if not inputs:
-        raise InvalidArgument(call.function, "the first argument is the model, at least one input follows.")
-    if any(_is_star(piece, quoting) for piece in inputs):
-        raise InvalidArgument(call.function, "name the input columns: which ones * stands for is not known here.")
-    names = [_input_name(piece, number, quoting) for number, piece in enumerate(inputs, 1)]
-    snapshot = resolve_model(connection, model, spark)
-    type_ = output_type(snapshot)
-    answer = answer_schema(type_)
-    if answer is not None and options.response_schema is None:
-        options = replace(options, response_schema=answer.load())
-    descriptor = plan_call(
-        connection, model, _distinct(names), options, output_ddl=type_.simpleString(), snapshot=snapshot, spark=spark
-    )
-    return ModelCall(unraised(descriptor) if call.function == "try_ai_function" else descriptor, answer, first=1)
+    def option_map(self, call: FunctionCall) -> tuple[OptionMap, CallOptions] | None:
+        """Return the options of a call, as written and as read; None when it has none."""
+        last = call.arguments[-1]
+        found = OptionMap.find(self.text, last.start, last.end, self.quoting) if len(call.arguments) > 2 else None
+        pairs = found.pairs(self.spark, self.args) if found is not None else None
+        return (found, read_options(pairs)) if found is not None and pairs is not None else None
+
+    def plan(
+        self, call: FunctionCall, model: str, snapshot: ModelSnapshot, written: tuple[OptionMap, CallOptions] | None
+    ) -> ModelCall:
+        """Return the planned call."""
+        last = len(call.arguments) - (written is not None)
+        inputs = [self.text[argument.start : argument.end] for argument in call.arguments[1:last]]
+        if not inputs:
+            raise InvalidArgument(call.function, "the first argument is the model, at least one input follows.")
+        if any(_is_star(piece, self.quoting) for piece in inputs):
+            raise InvalidArgument(call.function, "name the input columns: which ones * stands for is not known here.")
+        names = _distinct([_input_name(piece, number, self.quoting) for number, piece in enumerate(inputs, 1)])
+        type_ = output_type(snapshot)
+        answer = answer_schema(type_)
+        options = CallOptions() if written is None else written[1]
+        if answer is not None and options.response_schema is None:
+            options = replace(options, response_schema=answer.load())
+        ddl = type_.simpleString()
+        descriptor = plan_call(
+            self.connection, model, names, options, output_ddl=ddl, snapshot=snapshot, spark=self.spark
+        )
+        return ModelCall(unraised(descriptor) if call.function == "try_ai_function" else descriptor, answer, first=1)
+
+    def edits(
+        self,
+        call: FunctionCall,
+        planned: ModelCall,
+        name: str,
+        before: Sequence[Edit],
+        written: tuple[OptionMap, CallOptions] | None,
+    ) -> Iterator[Edit]:
+        """Yield what puts the planned function ``name`` into the call's place; ``before`` are edits of inner calls."""
+        yield from contract_edits(self.text, call, planned, name, before, self.quoting)
+        quoted = self.text[call.start] in '`"'
+        yield Edit(call.start, call.start + len(call.function) + 2 * quoted, name)
+        if written is not None:
+            yield from written[0].edits()
 
 
 def _is_judged(call: FunctionCall, calls: Iterable[FunctionCall]) -> bool:

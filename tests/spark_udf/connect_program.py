@@ -6,14 +6,17 @@ Arguments: the registry's address, a model's name, a folder. Prints one line of 
 from __future__ import annotations
 
 import json
+import re
 import sys
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 import inferlake
 from inferlake import functions as F
 from inferlake_registry.contract.problems import ModelNotFound
+from inferlake_sql.errors import NotSupported
 
 SCHEMA = '{"type": "object", "required": ["label"]}'
 
@@ -45,6 +48,24 @@ def main(registry: str, model: str, folder: str) -> None:
         spark.sql("SELECT ai_function('there_is_no_such_model', 'x')")
     except ModelNotFound as error:
         seen["unknown"] = error.code
+    try:
+        spark.sql(f"EXPLAIN AI SELECT ai_function('{model}', 'x')")
+    except NotSupported as error:
+        seen["explain"] = error.code
+    typed = f"{model}_t"
+    seen["output"] = (
+        spark.range(1).select(F.ai_function(typed, sf.lit("x")).alias("a")).schema["a"].dataType.simpleString()
+    )
+    for number, refused in enumerate(
+        (
+            lambda: spark.sql(f"SELECT ai_function('{typed}', array(1))"),
+            lambda: spark.range(1).select(F.ai_function(typed, sf.array("id"))).schema,
+        )
+    ):
+        try:
+            refused()
+        except AnalysisException as error:
+            seen[f"input {number}"] = re.findall(r"INPUT_TYPE_DIFFERS: .*?(?=;)", str(error))[0]
     frame = spark.range(20).select("id", sf.concat(sf.lit("row "), "id").alias("text"))
     answered = frame.select("*", F.ai_function(model, "text", returns="struct", system="s").alias("ai_output"))
     routed = inferlake.route_rejected(answered, "ai_output", SCHEMA, keys="id", run=model, accepted_table="good")

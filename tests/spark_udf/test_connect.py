@@ -27,6 +27,7 @@ def answer(received: Received) -> Reply:
 def test_a_connect_session(quiet_registry: str, tmp_path: Path) -> None:
     with StubEndpoint(answer) as stub, Client(quiet_registry) as client:
         client.execute(f"CREATE MODEL connected LOCATION '{stub.url}'")
+        client.execute(f"CREATE MODEL connected_t INPUT (t STRING) OUTPUT (n INT, s STRING) LOCATION '{stub.url}'")
         done = subprocess.run(
             [sys.executable, str(PROGRAM), quiet_registry, "connected", str(tmp_path)],
             capture_output=True,
@@ -44,6 +45,10 @@ def test_a_connect_session(quiet_registry: str, tmp_path: Path) -> None:
         "expression": "expressed",
         "ambiguous": "name",
         "unknown": "MODEL_NOT_FOUND",
+        "explain": "NOT_SUPPORTED",
+        "output": "struct<n:int,s:string>",
+        "input 0": "INPUT_TYPE_DIFFERS: input 1 (t) of model connected_t is STRING, and the call gives array<int>",
+        "input 1": "INPUT_TYPE_DIFFERS: input 1 (t) of model connected_t is STRING, and the call gives array<bigint>",
         "summary": [20, 10, 10, 20],
         "same": True,
         "tables": [10, 10],

@@ -213,6 +213,15 @@ def test_a_view_gives_the_text_whatever_output_says(lake: Lake) -> None:
     assert lake.spark.range(1).selectExpr(f"ai_function('{name}', 'x') AS a").collect() == [("0.5",)]
 
 
+def test_a_call_with_a_contract_is_explained_like_any_other(lake: Lake) -> None:
+    name = model(lake, "INPUT (text STRING) OUTPUT (score DOUBLE)")
+    query = f"SELECT ai_function('{name}', t) AS a FROM VALUES ('x'), ('x'), ('y') AS v(t)"
+    explained = lake.spark.sql(f"EXPLAIN AI {query}").first()
+    assert explained is not None
+    assert (explained.model, explained.rows, explained.requests) == (name, 3, 2)
+    assert lake.stub.calls == 0
+
+
 def test_stars_are_refused_since_they_hide_what_is_sent(lake: Lake) -> None:
     for star in ("*", "v.*"):
         with pytest.raises(InvalidArgument, match="name the input columns"):

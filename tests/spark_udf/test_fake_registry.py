@@ -47,3 +47,9 @@ def test_it_names_what_it_has_and_what_it_has_not(spark: SparkSession, fake: Fak
     assert caught.value.fields["near"] == ["sentiment"]
     with pytest.raises(NotSupported):
         spark.sql("DROP MODEL sentiment")
+
+
+def test_a_query_asks_for_a_model_once_however_often_it_calls_it(spark: SparkSession, fake: FakeRegistry) -> None:
+    fake.add_model("m", "http://127.0.0.1:9/v1/chat/completions")
+    spark.sql("SELECT ai_function('m', t) AS a, try_ai_function('m', upper(t)) AS b FROM VALUES ('x') AS v(t)")
+    assert fake.resolved == ["m"]
