@@ -1,6 +1,6 @@
 """A Spark program in which keys are said and sent in every way; it prints all that a user could print.
 
-Arguments: the registry, the endpoint, a folder; a token comes on standard input. The endpoint repeats the keys it is sent.
+Arguments: the registry, the endpoint, a folder; a token comes on standard input. The endpoint repeats the keys it gets.
 """
 
 from __future__ import annotations
@@ -120,9 +120,7 @@ def call(spark: SparkSession, origin: str, folder: str) -> None:
             show(path, lambda n=number, reuse=reuse: called(rows, f"t{n}", returns="struct", reuse=reuse).collect())
     show("raise", lambda: called(rows, "t0", on_error="raise").collect())
     show("sql", lambda: spark.sql("SELECT ai_function('t0', 'in sql', map('on_error', 'raise'))").collect())
-    show("null", lambda: called(rows, "t0").collect())
-    show("route", lambda: routed(spark, called(rows, "t0", returns="struct")))
-    prepare(spark, origin, PLAIN, "t0", "/200/v1/chat/completions")
+    prepare(spark, origin, PLAIN, "t0", "/mixed/v1/chat/completions")
     show("route", lambda: routed(spark, called(rows, "t0", returns="struct")))
     for path in ("/302/v1/chat/completions", "/500/v1/chat/completions", "/silent/v1/chat/completions"):
         prepare(spark, origin, PLAIN, "t0", path)
