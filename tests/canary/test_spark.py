@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,29 +13,12 @@ from typing import Final
 import pyarrow.parquet as pq
 import pytest
 from canary_key import ALL, PLAIN, TOKEN, Canary, files_below
+from canary_parrot import parrot
 from registry_fixtures import RegistryProcess, run_registry
 
-from inferlake.testing import Fault, Received, Reply, StubEndpoint
+from inferlake.testing import Received, StubEndpoint
 
 _PROGRAM: Final = Path(__file__).with_name("spark_program.py")
-
-
-def parrot(received: Received) -> Reply | Fault:
-    """Answer by the path's first part, and give the key back wherever an answer has room for it."""
-    key = received.headers.get("authorization", "").removeprefix("Bearer ").encode("latin-1").decode()
-    headers = {"x-request-id": key.encode().decode("latin-1"), "www-authenticate": "Bearer"}
-    kind = received.path.split("/")[1]
-    if kind == "mixed":
-        kind = "200" if received.prompt in ("row 0", "row 2") else "401"
-    if kind == "silent":
-        return Fault.SILENT
-    if kind == "200":
-        choice = {"message": {"content": f"{received.prompt}: you sent {key}"}, "finish_reason": key}
-        return Reply(200, json.dumps({"choices": [choice], "usage": {}}, ensure_ascii=False).encode(), headers)
-    error = {"message": f"Incorrect API key {key}", "type": key, "code": key}
-    return Reply(
-        int(kind), json.dumps({"error": error}).encode(), {**headers, "location": f"http://127.0.0.1:9/{kind}"}
-    )
 
 
 @dataclass(frozen=True, slots=True)

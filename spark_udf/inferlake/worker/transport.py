@@ -12,6 +12,7 @@ import socket
 from dataclasses import dataclass
 from datetime import timedelta
 from email.utils import formatdate
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -97,7 +98,7 @@ class PyreqwestTransport:
         if len(body) > limit:
             message = f"The answer is larger than {limit >> 20} MiB."
             raise TransportFailed(Break.TOO_LARGE, message, http_status=status)
-        header = response.get_header
+        header = partial(_header, response)
         if status == 200:
             return HttpReply(200, body, header("content-type"), request_id=header("x-request-id"))
         return HttpReply(
@@ -181,6 +182,14 @@ class PyreqwestTransport:
             return builder.add_root_certificate_pem(_pem(self._settings.tls_ca)).build()
         except (OSError, BuilderError):
             raise TransportFailed(Break.FORBIDDEN, _NO_CERTIFICATES) from None
+
+
+def _header(response: Response, name: str) -> str | None:
+    """Return a header of an answer; None for one that is no text, since it says nothing that we read."""
+    try:
+        return response.get_header(name)
+    except ValueError:
+        return None
 
 
 def _port(url: str) -> int:
