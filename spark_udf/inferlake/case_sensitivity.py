@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-_KEY = "spark.sql.caseSensitive"
+_KEY: Final = "spark.sql.caseSensitive"
 
 
 def is_case_sensitive(spark: SparkSession | None = None) -> bool:
     """Return the setting of a session, or of the active one; without any session names are found in any letters."""
-    session = SparkSession.getActiveSession() if spark is None else spark
-    return session is not None and session.conf.get(_KEY, "false") == "true"
+    try:
+        session = SparkSession.active() if spark is None else spark
+    except PySparkRuntimeError:
+        return False  # a column may be built before there is a session
+    return str(session.conf.get(_KEY)).lower() == "true"

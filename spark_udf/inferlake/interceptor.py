@@ -12,15 +12,19 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from inferlake.case_sensitivity import is_case_sensitive
 from inferlake.connection import Connection, known
 from inferlake.explain.statement import as_query, explain, require_explainable
 from inferlake.query_planning import plan_query
 from inferlake.routing.statement import run_routing
 from inferlake.statement_frame import as_frame
+from inferlake_sql.calls import may_call
 from inferlake_sql.grammar import Kind, Recognition, recognise
 from inferlake_sql.parse import parse_recognised
+from inferlake_sql.render import render
 from inferlake_sql.statements import ExplainAi, RouteQuery
-from inferlake_sql.tokens import Quoting
+from inferlake_sql.strays import refuse_strays
+from inferlake_sql.tokens import DEFAULT_QUOTING, Quoting
 
 _ORIGINAL: Final = "_inferlake_original_sql"
 
@@ -63,6 +67,9 @@ def _run(
     recognition = recognise(text)
     if recognition is not None and _is_ours(spark, recognition):
         return _run_statement(original, spark, connection, text, recognition, args, places)
+    refuse_strays(text)
+    if not may_call(text):
+        return original(spark, text, args, **places)
     planned = plan_query(spark, connection, text, args, _quoting(spark, text), has_places=bool(places))
     return planned.with_names_as_written(original(spark, planned.text, args, **places))
 
@@ -96,7 +103,15 @@ def _run_statement(
         planned = plan_query(spark, connection, explained.query, args, quoting, has_places=bool(places))
         query = original(spark, as_query(planned.text), args, **places)
         return explain(spark, connection, planned, query, approximate=explained.approximate)
-    return as_frame(spark, connection.registry.execute(text, args))
+    sent, values = _for_registry(text, recognition, args, _quoting(spark, text))
+    return as_frame(spark, connection.registry.execute(sent, values, case_sensitive=is_case_sensitive(spark)))
+
+
+def _for_registry(text: str, recognition: Recognition, args: Args, quoting: Quoting) -> tuple[str, Args]:
+    """Return a statement and its arguments as the registry reads them: it knows no session with quotes of its own."""
+    if quoting == DEFAULT_QUOTING:
+        return text, args
+    return render(parse_recognised(text, recognition, args=args, quoting=quoting), reveal=True), None
 
 
 def _quoting(spark: SparkSession, text: str) -> Quoting:
@@ -110,4 +125,4 @@ def _quoting(spark: SparkSession, text: str) -> Quoting:
 
 
 def _flag(spark: SparkSession, key: str) -> bool:
-    return spark.conf.get(key, "false") == "true"
+    return str(spark.conf.get(key)).lower() == "true"  # a default given here would hide Spark's own
