@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Final, Self
@@ -27,6 +27,7 @@ from inferlake_registry.contract.wire import decode, encode
 from inferlake_sql.errors import InferlakeError, JsonValue, NotSupported
 from inferlake_sql.names import near, parse_reference
 from inferlake_sql.secret import Secret
+from inferlake_sql.statements import ContractColumn
 
 _LEASE_MS: Final = 5_000
 
@@ -71,8 +72,10 @@ class FakeRegistry:
         model_type: ModelType = ModelType.CHAT,
         settings: CallSettings = CallSettings(),  # noqa: B008 - a frozen value
         api_key: str | None = None,
+        inputs: Sequence[ContractColumn] = (),
+        outputs: Sequence[ContractColumn] = (),
     ) -> ModelSnapshot:
-        """Register a model at an address, in the place of one of that name."""
+        """Register a model at an address, in the place of one of that name; ``inputs`` and ``outputs`` are checked."""
         before = self.models.get(name)
         endpoint = Endpoint(version=version, url=url, model_name=name, model_type=model_type)
         snapshot = ModelSnapshot(
@@ -84,6 +87,8 @@ class FakeRegistry:
             arms=(Arm(100, endpoint),),
             settings=settings,
             has_secrets=api_key is not None,
+            inputs=tuple(inputs),
+            outputs=tuple(outputs),
         )
         self.models[name] = snapshot
         self._keys.pop(name, None)

@@ -22,6 +22,7 @@ from inferlake_registry.contract.problems import (
 from inferlake_registry.contract.runs import RejectedSample, RunReport, UsageReport
 from inferlake_registry.contract.statements import Column, ColumnType
 from inferlake_sql.errors import InferlakeError, StatementSyntaxError
+from inferlake_sql.statements import ContractColumn
 
 URL: Final = "http://127.0.0.1:9/v1/chat/completions"
 
@@ -45,6 +46,16 @@ def test_a_snapshot_is_all_that_a_query_is_planned_with(subject: Subject) -> Non
         has_secrets=False,
     )
     assert subject.work(lambda worker: worker.resolve(subject.name)) == snapshot
+
+
+def test_a_snapshot_has_the_columns_of_input_and_output(subject: Subject) -> None:
+    contract = "INPUT (events ARRAY<STRUCT<at TIMESTAMP>>, n INT) OUTPUT (`the label` STRING)"
+    subject.driver.execute(
+        f"CREATE MODEL {subject.name} {contract} LOCATION '{URL}' PROPERTIES ('model.type' = 'chat')"
+    )
+    snapshot = subject.work(lambda worker: worker.resolve(subject.name))
+    assert snapshot.inputs == (ContractColumn("events", "ARRAY<STRUCT<at: TIMESTAMP>>"), ContractColumn("n", "INT"))
+    assert snapshot.outputs == (ContractColumn("the label", "STRING"),)
 
 
 def test_references_pin(subject: Subject) -> None:

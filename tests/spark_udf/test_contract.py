@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException, PythonException
+from pyspark.errors.exceptions import captured
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType
 from spark_fixtures import Lake
 
+import inferlake
 from inferlake import functions as F
 from inferlake.errors import InputCountDiffers, InputTypeDiffers, InvalidArgument
 from inferlake.testing import chat
@@ -231,3 +233,6 @@ def test_stars_are_refused_since_they_hide_what_is_sent(lake: Lake) -> None:
 def test_sparks_own_errors_stay_its_own(lake: Lake) -> None:
     with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
         lake.spark.range(1).select(F.ai_function(model(lake, "INPUT (text STRING)"), "nowhere"))
+    assert hasattr(captured.convert_exception, "__wrapped__")
+    inferlake.disable(lake.spark)
+    assert not hasattr(captured.convert_exception, "__wrapped__")

@@ -10,10 +10,12 @@ from pyspark.sql import SparkSession
 
 import inferlake
 from inferlake import functions as F
+from inferlake.errors import InputCountDiffers, InputTypeDiffers
 from inferlake.fake_registry import FakeRegistry
 from inferlake.testing import StubEndpoint, chat
 from inferlake_registry.contract.problems import ModelNotFound
 from inferlake_sql.errors import NotSupported
+from inferlake_sql.statements import ContractColumn
 
 
 @pytest.fixture
@@ -53,3 +55,13 @@ def test_a_query_asks_for_a_model_once_however_often_it_calls_it(spark: SparkSes
     fake.add_model("m", "http://127.0.0.1:9/v1/chat/completions")
     spark.sql("SELECT ai_function('m', t) AS a, try_ai_function('m', upper(t)) AS b FROM VALUES ('x') AS v(t)")
     assert fake.resolved == ["m"]
+
+
+def test_a_model_may_have_a_contract(spark: SparkSession, fake: FakeRegistry) -> None:
+    columns = (ContractColumn("text", "STRING"), ContractColumn("n", "INT"))
+    fake.add_model("m", "http://127.0.0.1:9/v1/chat/completions", inputs=columns, outputs=columns[1:])
+    with pytest.raises(InputCountDiffers):
+        F.ai_function("m", "t")
+    with pytest.raises(InputTypeDiffers):
+        spark.sql("SELECT ai_function('m', 'x', 'y')")
+    assert spark.sql("SELECT ai_function('m', 'x', 1) AS a").dtypes == [("a", "int")]
