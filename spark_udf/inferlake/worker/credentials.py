@@ -7,15 +7,18 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from inferlake.result import CallResult
+from inferlake.result import CallResult, ErrorCode
 from inferlake.worker.calls import Call, CallFailed, Cause, Sender
 from inferlake_registry.client import WorkerRegistry
 from inferlake_registry.contract.models import Credentials, CredentialsRequest, ModelSnapshot
+from inferlake_registry.contract.problems import RegistryUnreachable
 from inferlake_sql.errors import InferlakeError
 
 _log = logging.getLogger(__name__)
 
 _IN_VAIN_S: Final = 1.0  # after a refusal of what the registry still has: a revoked key is asked about once a second
+_AGAIN_S: Final = 1.0  # pause before a registry that did not answer is asked again
+_PATIENCE_S: Final = 30.0  # how long rows wait for a key that this process has never had
 _FIXED: Final = {"content-type": "application/json", "accept": "application/json"}
 
 
@@ -36,9 +39,13 @@ class ModelHeaders:
         self._clock = clock
         self._reading = asyncio.Lock()
         self._in_vain_until = float("-inf")
+        self._silent_since: float | None = None
 
     async def current(self) -> dict[str, str]:
-        """Return a new dictionary with all headers, the secret ones revealed."""
+        """Return a new dictionary with all headers, the secret ones revealed.
+
+        Raises ``CallFailed`` when the registry has not answered for half a minute, and the registry's own errors.
+        """
         if not self._snapshot.has_secrets:
             return dict(_FIXED)
         credentials = await self._in_use()
@@ -70,8 +77,23 @@ class ModelHeaders:
             return self._credentials
         async with self._reading:
             if self._credentials is None:
-                self._credentials = await self._read()
+                self._credentials = await self._read_patiently()
         return self._credentials
+
+    async def _read_patiently(self) -> Credentials:
+        """Read the first credentials. A registry that is away when a job begins may be back before its rows suffer."""
+        while True:
+            try:
+                return await self._read()
+            except RegistryUnreachable as error:
+                now = self._clock()
+                if self._silent_since is None:
+                    self._silent_since = now
+                    _log.warning("Rows wait for the key of model %s: %s", self._snapshot.name, error)
+                if now - self._silent_since >= _PATIENCE_S:
+                    failure = "The registry does not answer, so the model's key cannot be read."
+                    raise CallFailed(ErrorCode.NETWORK, failure) from None
+                await asyncio.sleep(_AGAIN_S)
 
     async def _read(self) -> Credentials:
         assert self._registry is not None  # a model with secrets is not called without one

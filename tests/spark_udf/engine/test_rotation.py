@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -9,11 +10,13 @@ from dataclasses import replace
 import pytest
 from arrivals import check_limit
 from engine_calls import answers, calling, codes
-from one_bad_row import ROWS, failing, one_failed
+from one_bad_row import ROWS, all_answered, failing, one_failed
+from registry_fixtures import StartRegistry
 
 from inferlake.call import CallDescriptor
 from inferlake.fake_registry import FakeRegistry
 from inferlake.testing import Answer, Received, StubEndpoint, chat, error
+from inferlake.worker import credentials
 from inferlake_registry.client import Client
 from inferlake_registry.contract.models import CallSettings
 
@@ -113,6 +116,35 @@ def test_a_refusal_while_the_registry_is_away_fails_its_row_and_not_the_job(stub
     stub.script = failing(error(401))
     one_failed(answers(descriptor, ROWS), "auth")
     assert stub.calls == 1 + len(ROWS)
+
+
+def test_rows_wait_for_a_registry_that_is_away_when_their_key_is_needed(
+    start_registry: StartRegistry, stub: StubEndpoint
+) -> None:
+    registry = start_registry("--no-probes")
+    with registry.client() as client:
+        properties = "'model.type'='chat', 'api.key'='first'"
+        client.execute(f"CREATE MODEL m LOCATION '{stub.url}' PROPERTIES ({properties})")
+        descriptor = calling(client.resolve("m"), registry_url=client.url)
+    registry.stop()
+    back = threading.Timer(1.0, start_registry, ("--no-probes", "--port", registry.url.rpartition(":")[2]))
+    back.start()
+    all_answered(answers(descriptor, ROWS))
+    back.join()
+    assert stub.calls == len(ROWS)
+    assert {received.headers["authorization"] for received in stub.requests} == {"Bearer first"}
+
+
+def test_rows_without_a_key_fail_when_the_registry_stays_away(
+    stub: StubEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "_PATIENCE_S", 1.5)
+    with FakeRegistry() as gone:
+        descriptor = with_key(gone, stub, "first")
+    results = answers(descriptor, ROWS)
+    assert codes(results) == {"network": len(ROWS)}
+    assert all("key cannot be read" in result["error"] for result in results)
+    assert stub.calls == 0
 
 
 def test_what_is_sent_again_after_a_rotation_waits_for_send_slots_too(fresh_client: Client, stub: StubEndpoint) -> None:
