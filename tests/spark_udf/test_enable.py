@@ -48,7 +48,7 @@ def test_disabling_undoes_everything(lake: Lake) -> None:
 
 def test_workers_write_early_unless_somebody_chose_a_size(lake: Lake) -> None:
     setting = "spark.sql.execution.pandas.udf.buffer.size"
-    assert lake.spark.conf.get(setting) == "4096"
+    assert lake.spark.conf.get(setting) == "256"
     inferlake.disable(lake.spark)
     assert lake.spark.conf.get(setting) == "65536"
     lake.spark.conf.set(setting, "10000")

@@ -14,6 +14,7 @@ from registry_fixtures import RegistryProcess, StartRegistry
 
 from inferlake.call import CallDescriptor
 from inferlake.testing import Answer, Received, StubEndpoint, chat, echo, error
+from inferlake.worker import limit
 from inferlake.worker.engine import engine
 from inferlake_registry.client import Client
 from inferlake_registry.contract.problems import ModelDisabled, ModelNotFound
@@ -98,6 +99,41 @@ def test_a_registry_that_comes_back_is_used_again_and_the_limit_holds_throughout
     check_limit(stub, 20)
     with again.client() as client:
         assert client.resolve("m").name == "m"
+
+
+def test_a_task_that_starts_without_the_registry_waits_for_it_and_keeps_the_limit(
+    start_registry: StartRegistry, stub: StubEndpoint
+) -> None:
+    registry = start_registry("--no-probes")
+    port = registry.url.rpartition(":")[2]
+    with registry.client() as client:
+        create(client, stub, qps__limit=20)
+        descriptor = registered(client)
+    registry.stop()
+    task = start_task(descriptor, [f"row {at}" for at in range(60)])
+    time.sleep(3.0)
+    assert stub.calls == 0  # there is no share yet that could go on
+    start_registry("--no-probes", "--port", port)
+    assert finish(task) == 60
+    assert stub.calls == 60
+    check_limit(stub, 20)
+
+
+def test_rows_fail_when_no_registry_ever_comes(
+    start_registry: StartRegistry, stub: StubEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limit, "_PATIENCE_S", 1.5)
+    registry = start_registry("--no-probes")
+    with registry.client() as client:
+        create(client, stub, qps__limit=20)
+        descriptor = registered(client)
+    registry.stop()
+    results = answers(descriptor, [f"row {at}" for at in range(60)])
+    assert codes(results) == {"network": 60}
+    assert {result["error"] for result in results} == {
+        "The registry does not answer, so the model's rate limit cannot be kept."
+    }
+    assert stub.calls == 0
 
 
 def test_a_changed_limit_acts_on_a_running_task_within_a_lease(fresh_client: Client, stub: StubEndpoint) -> None:
