@@ -107,6 +107,19 @@ def test_values_look_as_spark_shows_them(type_: pa.DataType, value: Any, expecte
     assert json_writer(type_)(plain_values(pa.array([value], type_))[0]) == expected
 
 
+def test_no_value_is_too_wide_for_a_worker() -> None:
+    values = [
+        (pa.array([2**31 - 1, -(2**31)], pa.int32()).view(pa.date32()), ['"+5881580-07-11"', '"-5877641-06-23"']),
+        (
+            pa.array([2**63 - 1, -(2**63)], pa.int64()).view(pa.timestamp("us", "Europe/Berlin")),
+            ['"+294247-01-10T05:00:54.775+01:00"', '"-290308-12-21T20:52:33.224+00:53:28"'],
+        ),
+        (pa.array([b"a\xff", b"\xed\xa0\x80b"], pa.binary()).view(TEXT), ['"a\ufffd"', '"\ufffdb"']),
+    ]
+    for column, expected in values:
+        assert [json_writer(column.type)(value) for value in plain_values(column)] == expected
+
+
 def test_a_type_without_json_is_named() -> None:
     with pytest.raises(UnsupportedColumn, match="sparse_union"):
         json_writer(pa.sparse_union([pa.field("a", TEXT)]))
@@ -153,7 +166,9 @@ def test_a_variant_is_its_json(value: bytes, metadata: bytes, expected: str) -> 
         (0.012, "0.012"),
         (123456789012345680.0, "1.2345678901234568E17"),
         (-0.0, "-0.0"),
-        (4.9e-324, "4.9E-324"),
+        (4.9e-324, "4.9E-324"),  # two digits are the fewest that Java writes, so these are the nearest two
+        (2e-323, "2.0E-323"),
+        (2e23, "2.0E23"),
     ],
 )
 def test_doubles_look_as_java_writes_them(value: float, expected: str) -> None:
