@@ -164,6 +164,12 @@ def test_calls_that_depend_on_answers_are_not_counted(lake: Lake, reviews: DataF
     assert lake.stub.calls == 0
 
 
+def test_input_that_differs_each_time_is_said(lake: Lake, reviews: DataFrame) -> None:
+    (row,) = explained(lake, "SELECT ai_function('{m}', t) AS a FROM reviews WHERE rand() < id + 2")
+    assert (row.rows, row.requests) == (40, 7)
+    assert row.note.endswith("The input differs each time it is read, so a run may count otherwise.")
+
+
 def test_a_call_that_spark_leaves_out(lake: Lake, reviews: DataFrame) -> None:
     (row,) = explained(lake, "SELECT count(*) AS n FROM (SELECT ai_function('{m}', t) AS a FROM reviews)")
     assert (row.rows, row.requests, row.evaluations_per_row) == (0, 0, 0)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from inferlake.explain.places import Place, places_of
-from inferlake.explain.plan_tree import Jvm, Node, children, ids, items, referenced, walk
+from inferlake.explain.plan_tree import Expression, Jvm, Node, children, ids, items, referenced, walk
 
 _EVALUATIONS: Final = frozenset({"ArrowEvalPython", "BatchEvalPython"})
 # Joins that put no null in a value's place.
@@ -42,10 +43,10 @@ def free_input(jvm: Jvm, place: Place) -> Node:
 
 def repeats(jvm: Jvm, place: Place) -> bool:
     """Tell whether a place evaluates again what a place below it has evaluated: the same call of the same values."""
-    return _is_below(jvm, place, place.input, list(place.arguments))
+    return _is_below(jvm, place, place.input, place.arguments)
 
 
-def _is_below(jvm: Jvm, place: Place, node: Node, arguments: list[object]) -> bool:
+def _is_below(jvm: Jvm, place: Place, node: Node, arguments: Sequence[Expression]) -> bool:
     for inner in places_of(node):
         if inner.identity == place.identity and _same(arguments, inner.arguments):
             return True
@@ -56,8 +57,8 @@ def _is_below(jvm: Jvm, place: Place, node: Node, arguments: list[object]) -> bo
     return any(_is_below(jvm, place, child, arguments) for child in children(node))
 
 
-def _same(arguments: list[object], others: tuple[object, ...]) -> bool:
-    return all(one.semanticEquals(other) for one, other in zip(arguments, others, strict=True))  # type: ignore[attr-defined]
+def _same(arguments: Sequence[Expression], others: Sequence[Expression]) -> bool:
+    return all(one.semanticEquals(other) for one, other in zip(arguments, others, strict=True))
 
 
 class _Freeing:
