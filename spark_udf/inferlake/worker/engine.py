@@ -131,7 +131,7 @@ class Engine:
             registry = self.registry(descriptor.registry_url)
             known = await registry.resolve(descriptor.reference, case_sensitive=descriptor.case_sensitive)
             if descriptor.query_id:
-                self._resolved[key] = known
+                known = self._resolved.setdefault(key, known)  # two tasks may have asked at once
                 if len(self._resolved) > _QUERIES_REMEMBERED:
                     del self._resolved[next(iter(self._resolved))]
         return known
