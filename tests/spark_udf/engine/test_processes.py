@@ -112,10 +112,10 @@ def test_a_registry_stopped_in_mid_job_and_back(lake: Lake, start_registry: Star
 def test_a_worker_killed_in_mid_batch(cluster: Cluster, quiet_registry: str, stub: StubEndpoint) -> None:
     stub.script = slow
     model = model_of(quiet_registry, stub, "worker_killed")
-    cluster.start(model, 1_000)
+    cluster.start("answers", model, 1_000)
     wait_until(lambda: stub.calls >= 300)
     worker_calling(stub).kill()
-    assert without_source(cluster.answers()) == expected(model, 1_000)
+    assert without_source(cluster.result()) == expected(model, 1_000)
     assert 1_000 <= stub.calls <= 1_000 + IN_FLIGHT
     assert rows_called(stub) == 1_000
 
@@ -124,10 +124,10 @@ def test_a_worker_killed_in_mid_batch(cluster: Cluster, quiet_registry: str, stu
 def test_an_executor_lost_in_mid_batch(cluster: Cluster, quiet_registry: str, stub: StubEndpoint) -> None:
     stub.script = slow
     model = model_of(quiet_registry, stub, "executor_lost")
-    cluster.start(model, 1_000)
+    cluster.start("answers", model, 1_000)
     wait_until(lambda: stub.calls >= 300)
     executor_of(worker_calling(stub)).kill()
-    assert without_source(cluster.answers()) == expected(model, 1_000)
+    assert without_source(cluster.result()) == expected(model, 1_000)
     assert 1_000 <= stub.calls <= 1_000 + IN_FLIGHT
     assert rows_called(stub) == 1_000
 
@@ -135,8 +135,24 @@ def test_an_executor_lost_in_mid_batch(cluster: Cluster, quiet_registry: str, st
 @on_a_cluster
 def test_a_task_retried_after_its_last_row(cluster: Cluster, quiet_registry: str, stub: StubEndpoint) -> None:
     model = model_of(quiet_registry, stub, "task_retried")
-    cluster.start(model, 300, fails_at_first=True)
-    answers = cluster.answers()
+    cluster.start("fails_at_first", model, 300)
+    answers = cluster.result()
     assert without_source(answers) == expected(model, 300)
     assert stub.calls == 300
     assert [answer[-1] for answer in answers] == [True] * 300  # what went out are the second attempts' answers
+
+
+@on_a_cluster
+def test_an_executor_lost_while_rows_are_routed(cluster: Cluster, quiet_registry: str, stub: StubEndpoint) -> None:
+    def script(received: Received) -> Reply:
+        even = int(received.prompt.removeprefix("row ")) % 2 == 0
+        return chat('{"label": "even"}' if even else "odd", delay_s=0.05)
+
+    stub.script = script
+    model = model_of(quiet_registry, stub, "executor_lost_while_routing")
+    cluster.start("routed", model, 1_000)
+    wait_until(lambda: stub.calls >= 300)
+    executor_of(worker_calling(stub)).kill()
+    assert cluster.result() == [1_000, 500, 500, list(range(0, 1_000, 2)), list(range(1, 1_000, 2))]
+    assert rows_called(stub) == 1_000
+    assert 1_000 <= stub.calls <= 1_000 + IN_FLIGHT
