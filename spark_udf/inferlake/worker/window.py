@@ -8,6 +8,7 @@ limit doubles per window of calls until the first loss (adding one per window al
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -15,8 +16,11 @@ from typing import Final
 from inferlake.result import CallResult, ErrorCode
 from inferlake.worker.calls import Call, CallFailed, Cause, Sender
 
+_log = logging.getLogger(__name__)
+
 START: Final = 8
 EARLY_S: Final = 0.001  # a timer of uvloop counts whole milliseconds and may run by half of one too early
+_LONG_PAUSE_S: Final = 30.0
 _SHRINK: Final = 0.7
 
 
@@ -102,6 +106,9 @@ class Window:
     def pause(self, until: float) -> None:
         """Stop all sending until then; a pause is never shortened."""
         if until > self._paused_until:
+            seconds = until - self._loop.time()
+            if seconds > _LONG_PAUSE_S:
+                _log.warning("An endpoint asks its callers to stay away for %.0f s: rows wait for that.", seconds)
             self._paused_until = until
             self._loop.call_at(until, self._resume, until)
 

@@ -113,12 +113,16 @@ def test_a_wait_longer_than_the_rows_time_fails_that_row_at_once_and_delays_the_
     check_quiet(stub, refused, 2.0)
 
 
-def test_a_row_that_cannot_wait_does_not_keep_its_task(stub: StubEndpoint) -> None:
+def test_a_row_that_cannot_wait_does_not_keep_its_task_and_a_long_wait_is_said(
+    stub: StubEndpoint, caplog: pytest.LogCaptureFixture
+) -> None:
     stub.script = refusal(retry_after="60")
     began = time.monotonic()
-    assert codes(answers(calling(model_at(stub.url, timeout_ms=1_000)), [BAD])) == {"rate_limited": 1}
-    assert time.monotonic() - began < 0.5
+    assert codes(answers(calling(model_at(stub.url, timeout_ms=10_000)), [BAD])) == {"rate_limited": 1}
+    assert time.monotonic() - began < 2.0
     assert stub.calls == 1
+    said = [record.getMessage() for record in caplog.records if record.name == "inferlake.worker.window"]
+    assert said == ["An endpoint asks its callers to stay away for 60 s: rows wait for that."]
 
 
 def test_a_429_uses_time_and_not_attempts(stub: StubEndpoint) -> None:
