@@ -82,6 +82,7 @@ QUERIES: Final[dict[str, Measured]] = {
     "a view asked twice": Measured(viewed_twice, 200, 100),
     "the same call twice": Measured(collected("SELECT {f} AS a, upper({f}) AS b FROM rows"), 100, 100),
     "in a CASE that needs ten rows": Measured(collected("SELECT CASE WHEN id < 10 THEN {f} END FROM rows"), 100, 100),
+    "in a COALESCE behind a constant": Measured(collected("SELECT coalesce('none', {f}) FROM rows"), 0, 0),
     "in a COALESCE that needs none": Measured(collected("SELECT coalesce(nullif(text, ''), {f}) FROM rows"), 100, 100),
     "filter on another column above it": Measured(
         collected("SELECT * FROM (SELECT id, {f} AS a FROM rows) WHERE id < 10"), 10, 10
@@ -90,9 +91,19 @@ QUERIES: Final[dict[str, Measured]] = {
         collected("SELECT id FROM rows WHERE id < 10 AND {f} LIKE '%7'"), 10, 10
     ),
     "LIMIT 5": Measured(collected("SELECT {f} FROM rows LIMIT 5"), 5, 5),
+    "take(1)": Measured(lambda calls: calls.sql("SELECT {f} AS a FROM rows").take(1), 1, 1),
     "show(5)": Measured(lambda calls: calls.sql("SELECT {f} AS a FROM rows").show(5), 6, 6),
     "ORDER BY id LIMIT 5": Measured(collected("SELECT id, {f} FROM rows ORDER BY id LIMIT 5"), 100, 100),
     "count(*)": Measured(collected("SELECT count(*) FROM (SELECT {f} FROM rows)"), 0, 0),
+    "spread by ranges of the output": Measured(
+        # Spark takes a sample of the output first, to find the ranges.
+        collected("SELECT /*+ REPARTITION_BY_RANGE(3, a) */ * FROM (SELECT {f} AS a FROM rows)"),
+        200,
+        100,
+    ),
+    "distinct inputs": Measured(
+        collected("SELECT t, {f} FROM (SELECT DISTINCT concat('row ', id % 4) AS text, id % 4 AS t FROM rows)"), 4, 4
+    ),
     "GROUP BY the output": Measured(collected("SELECT {f} AS a, count(*) FROM rows GROUP BY {f}"), 100, 100),
     "in a JOIN condition": Measured(
         collected("SELECT rows.id FROM rows JOIN (SELECT text AS u FROM rows) ON {f} = u"), 100, 100
