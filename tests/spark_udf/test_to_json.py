@@ -291,7 +291,7 @@ def generated(strategy: st.SearchStrategy[T], count: int = 300) -> list[T]:
         max_examples=count,
         phases=[Phase.generate],
         database=None,
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow],
         deadline=None,
     )
     @given(strategy)
