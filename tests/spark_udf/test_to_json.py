@@ -207,11 +207,11 @@ def differences(rows: Sequence[Row], same: Callable[[str, str, str], bool]) -> d
 
 
 def same_number(spark: str, ours: str, format_: str) -> bool:
-    """Tell whether texts are equal, or the same number ("d" or "f") and ours is shorter, as Java's is since 19."""
+    """Tell whether texts are equal, or the same number ("d" or "f") in no more digits, as in Java since 19."""
     if spark == ours:
         return True
     numbers = [struct.pack(format_, float(text)) for text in (spark, ours)]
-    return ours[-1].isdigit() and numbers[0] == numbers[1] and len(ours) < len(spark)
+    return ours[-1].isdigit() and numbers[0] == numbers[1] and len(ours) <= len(spark)
 
 
 @contextmanager
