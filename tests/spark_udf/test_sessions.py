@@ -69,8 +69,7 @@ def test_double_quotes_hold_a_name_where_the_session_says_so(lake: Lake, setting
     settings.set("spark.sql.ansi.doubleQuotedIdentifiers", "false")
     lake.spark.sql(f'COMMENT ON MODEL {lake.model} IS "text"')
     assert comment(lake) == "text"
-    settings.set("spark.sql.ansi.enabled", "true")
-    settings.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+    settings.set("spark.sql.ansi.doubleQuotedIdentifiers", "TRUE")  # spark.sql.ansi.enabled is true by itself
     name = f"{lake.model} quoted"
     lake.spark.sql(f'CREATE MODEL "{name}" LIKE {lake.model}')
     assert [row.name for row in lake.spark.sql(f"SHOW MODELS LIKE '{name}'").collect()] == [name]
