@@ -40,7 +40,7 @@ class Kind(StrEnum):
     INTEGER = "integer"  # (int)
     MILLISECONDS = "milliseconds"  # (int)
     NUMBER = "number"  # (float)
-    JSON = "json"  # (JsonText; Secret where the name announces one)
+    JSON = "json"  # (JsonText; as SECRET where the name announces one)
     SECRET = "secret"  # (Secret or SecretReference)
     HEADER = "header"  # (str for a few harmless names, else as SECRET)
     TAG = "tag"  # (str; Secret where the name announces one)
@@ -486,10 +486,11 @@ def _secret(key: str, text: str) -> Secret | SecretReference:
     return Secret(text)
 
 
-def _json(key: str, text: str) -> JsonText | Secret:
+def _json(key: str, text: str) -> JsonText | Secret | SecretReference:
     value = read_json_loosely(text)
-    member = key.removeprefix("request.")
-    return Secret(text) if is_sensitive_name(member) or holds_sensitive_name(value.load()) else value
+    if is_sensitive_name(key.removeprefix("request.")):
+        return parse_secret_reference(text) or Secret(text)
+    return Secret(text) if holds_sensitive_name(value.load()) else value
 
 
 def _header(key: str, text: str) -> str | Secret | SecretReference:

@@ -199,7 +199,7 @@ def test_it_is_in_the_store_encrypted(heard: Conversation) -> None:
                 assert not any(canary.is_in(value) for canary in ALL), (table, column)
     revealed = [ring.decrypt(token).reveal() for token in tokens]
     for canary in ALL:
-        assert sum(canary.value in text for text in revealed) >= 4  # two models, each with several headers
+        assert sum(canary.core in text for text in revealed) >= 8  # headers, a tag, and members of the body
     assert HOSTILE.value in revealed and PLAIN.value in revealed
 
 

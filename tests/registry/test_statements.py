@@ -689,15 +689,6 @@ def test_a_key_stays_with_the_host_it_was_given_for(sql: Sql) -> None:
     assert sql.described()["api.key"] == "******"
 
 
-@pytest.mark.parametrize("key", ["request.api_key", "request.auth_token"])
-def test_a_secret_in_the_body_is_refused_since_nothing_would_carry_it(sql: Sql, key: str) -> None:
-    sql.create()
-    error = sql.fails(f"ALTER MODEL {{m}} SET PROPERTIES ('{key}'='canary-member')")
-    assert error.code == "INVALID_VALUE"
-    assert "header" in error.message
-    assert "canary" not in str(error)
-
-
 # --- names, aliases, the switch
 
 

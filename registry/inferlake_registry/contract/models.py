@@ -47,6 +47,7 @@ class Endpoint:
     response_format: ResponseFormat = ResponseFormat.TEXT
     response_profile: ResponseProfile = ResponseProfile.OPENAI
     request: Mapping[str, JsonValue] = field(default_factory=dict)  # extra body members
+    secret_request: tuple[str, ...] = ()  # names of further members, whose values come with the credentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +98,13 @@ class CredentialsRequest:
 
     model_id: str | None = None  # of the snapshot that the query was planned with; None means the model of the name
     host: str | None = None  # in lower case, without port; None means the active version's
+    version: str | None = None  # whose secret body members are wanted too
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The headers that must not be seen, given only to a caller that asks for them at the moment of calling."""
+    """What must not be seen of a request, given only to a caller that asks for it at the moment of calling."""
 
     headers: Mapping[str, Secret]  # complete values, e.g. authorization -> "Bearer …"
     epoch: int  # changes when any of them is set again: a worker compares it after a 401
+    request: Mapping[str, Secret] = field(default_factory=dict)  # members of the body, each as JSON text

@@ -17,6 +17,7 @@ from inferlake_registry.probe.address import AddressRefused, CheckedBackend
 from inferlake_sql.echo import mask_echo
 from inferlake_sql.errors import JsonValue
 from inferlake_sql.secret import Secret
+from inferlake_sql.sensitive import is_sensitive_name
 
 _MOST_BYTES: Final = 1_000_000
 
@@ -71,7 +72,7 @@ async def ask(question: Question) -> Answer:
         return Answer(None, None, cause=str(error), refused=True)
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError) as error:
         return Answer(None, None, cause=_cause(error))
-    sent = [value.reveal() for value in question.headers.values()]
+    sent = [value.reveal() for name, value in question.headers.items() if is_sensitive_name(name)]
     return Answer(status, (time.perf_counter() - begun) * 1000, mask_echo(body, sent))
 
 

@@ -22,6 +22,7 @@ from inferlake_registry.services.properties import (
     typed,
     version_row,
 )
+from inferlake_registry.services.secret_members import is_secret
 from inferlake_registry.services.snapshot import call_settings
 from inferlake_registry.services.versions import (
     add_version,
@@ -236,7 +237,7 @@ def _replaced_by_copy(work: Work, model: Model, source: Model) -> StatementResul
 
 def _copied_rows(work: Work, source: Model) -> list[VersionProperty]:
     origin = active_version(source)
-    rows = [copy_version_row(item) for item in origin.properties if item.secret is None]
+    rows = [copy_version_row(item) for item in origin.properties if not is_secret(item)]
     return rows + pinned_name(origin.properties, source.name, work.now)
 
 
@@ -250,8 +251,9 @@ def _copy_settings(work: Work, model: Model, source: Model) -> None:
 
 
 def _left(model: Model, source: Model) -> tuple[str, ...]:
-    keys = sorted({row.key for row in source.properties} - {row.key for row in model.properties})
-    return (f"Not copied, since they are secret: {', '.join(keys)}.",) if keys else ()
+    keys = {row.key for row in source.properties} - {row.key for row in model.properties}
+    keys |= {row.key for row in active_version(source).properties if is_secret(row)}
+    return (f"Not copied, since they are secret: {', '.join(sorted(keys))}.",) if keys else ()
 
 
 def drop(work: Work, statement: DropModel) -> StatementResult:

@@ -14,7 +14,6 @@ from inferlake_registry.services.bound_keys import bound_host
 from inferlake_registry.services.references import follow
 from inferlake_registry.store.schema import Model, ModelProperty, PropertyValueColumns, Version, VersionProperty
 from inferlake_registry.store.secrets import KeyRing
-from inferlake_sql.errors import InvalidValue
 from inferlake_sql.names import parse_name
 from inferlake_sql.properties import Effect, Property, normalise, show_value
 from inferlake_sql.secret import MASK, Secret, SecretReference, parse_secret_reference
@@ -30,11 +29,7 @@ def split_by_effect(properties: Iterable[Property]) -> tuple[tuple[Property, ...
 
 
 def version_row(item: Property, ring: KeyRing, now: datetime) -> VersionProperty:
-    """Return an identity property as its row. Raises InvalidValue for a secret: only headers carry one to a call."""
-    if isinstance(item.value, Secret):
-        raise InvalidValue(
-            item.key, "a value that is no secret", hint="Secrets are sent as headers: use api.key or header.…"
-        )
+    """Return an identity property as its row."""
     return _fill(VersionProperty(key=item.key), item, ring, now)
 
 

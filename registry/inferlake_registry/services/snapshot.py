@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
@@ -22,6 +23,7 @@ from inferlake_registry.contract.problems import ModelDisabled
 from inferlake_registry.services.bound_keys import host_of, is_header, properties_for
 from inferlake_registry.services.models import active_version, get_alias, get_called, get_referred, get_version, live
 from inferlake_registry.services.properties import reveal
+from inferlake_registry.services.secret_members import members_for, secret_members
 from inferlake_registry.services.spelling import require_letters
 from inferlake_registry.store.schema import Model, ModelProperty, PropertyValueColumns, Version
 from inferlake_registry.store.secrets import KeyRing
@@ -56,7 +58,9 @@ def resolve(session: Session, text: str, *, case_sensitive: bool = False) -> Mod
         pinned=reference.pinned,
         arms=tuple(Arm(weight, endpoint_of(model, version)) for weight, version in serving),
         settings=call_settings(model),
-        has_secrets=any(_headers(model, host_of(version.location)) for _, version in serving),
+        has_secrets=any(
+            _headers(model, host_of(version.location)) or secret_members(version) for _, version in serving
+        ),
         inputs=contract_columns(model.inputs),
         outputs=contract_columns(model.outputs),
     )
@@ -75,7 +79,8 @@ def plain_values(rows: Iterable[PropertyValueColumns]) -> dict[str, str]:
 def endpoint_of(model: Model, version: Version) -> Endpoint:
     """Return a stored version as it is called."""
     values = plain_values(version.properties)
-    return make_endpoint(version.version, version.location, parse_name(model.name).last, values)
+    endpoint = make_endpoint(version.version, version.location, parse_name(model.name).last, values)
+    return replace(endpoint, secret_request=secret_members(version))
 
 
 def make_endpoint(version: str, location: str, name: str, values: Mapping[str, str]) -> Endpoint:
@@ -126,14 +131,20 @@ def _headers(model: Model, host: str) -> list[ModelProperty]:
 
 
 def credentials(session: Session, ring: KeyRing, name: str, request: CredentialsRequest) -> Credentials:
-    """Return the complete values of the headers that must not be seen. Raises ModelNotFound, SecretUnavailable.
+    """Return the headers, and of a version the body members, that must not be seen.
+
+    Raises ModelNotFound, VersionNotFound, SecretUnavailable.
 
     A query that was planned names the model's identity, so that it finishes when the model is renamed or dropped, and
     never gets the key of another model that took the name.
     """
     model = get_called(session, name, request.model_id)
     host = host_of(active_version(model).location) if request.host is None else request.host
-    return Credentials(headers_for(ring, model, host), model.secret_epoch)
+    headers = headers_for(ring, model, host)
+    if request.version is None:
+        return Credentials(headers, model.secret_epoch)
+    members = members_for(ring, model.name, get_version(model, request.version), host)
+    return Credentials(headers, model.secret_epoch, members)
 
 
 def headers_for(ring: KeyRing, model: Model, host: str) -> dict[str, Secret]:

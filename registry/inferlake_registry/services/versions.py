@@ -34,6 +34,7 @@ from inferlake_registry.services.properties import (
     split_by_effect,
     version_row,
 )
+from inferlake_registry.services.secret_members import inherited, secret_members
 from inferlake_registry.services.snapshot import call_settings
 from inferlake_registry.services.work import Work, outcome, record
 from inferlake_registry.store.schema import Model, Version, VersionProperty
@@ -70,7 +71,8 @@ def check_transport(model: Model) -> None:
     insecure = any(row.key == "allow.insecure" and row.value == "true" for row in model.properties)
     for version in model.versions:
         location = check_location(version.location)
-        if any(row.secret is not None or row.reference is not None for row in properties_for(model, location.host)):
+        headers = properties_for(model, location.host)
+        if secret_members(version) or any(row.secret is not None or row.reference is not None for row in headers):
             check_key_transport(location, allow_insecure=insecure)
 
 
@@ -112,16 +114,17 @@ def add_version(
 
 def _derived(
     work: Work, model: Model, identity: Sequence[Property], location: Location | None
-) -> tuple[str, list[VersionProperty]]:
-    """Return address and identity rows of a version that inherits from the active one what is not given."""
+) -> tuple[str, list[VersionProperty], tuple[str, ...]]:
+    """Return address, identity rows and notices of a version that inherits from the active one what is not given."""
     base = active_version(model)
     named = {item.key for item in identity}
-    rows = [copy_version_row(row) for row in base.properties if row.key not in named]
-    rows += [version_row(item, work.ring, work.now) for item in identity]
     url = location.url if location is not None else base.location
+    others, notices = inherited([row for row in base.properties if row.key not in named], base.location, url)
+    rows = [copy_version_row(row) for row in others]
+    rows += [version_row(item, work.ring, work.now) for item in identity]
     kind = next((row.value for row in rows if row.key == "model.type"), None) or "chat"
     complete(check_location(url), kind)
-    return url, sorted(rows, key=lambda row: row.key)
+    return url, sorted(rows, key=lambda row: row.key), notices
 
 
 def change_operational(work: Work, model: Model, items: Sequence[Property], host: str) -> None:
@@ -142,7 +145,7 @@ def change_operational(work: Work, model: Model, items: Sequence[Property], host
 def add(work: Work, model: Model, statement: AddVersion) -> StatementResult:
     """ADD VERSION: immutable, not activated; repeating the same definition changes nothing."""
     identity, operational = split_by_effect(statement.properties)
-    location, rows = _derived(work, model, identity, statement.location)
+    location, rows, left = _derived(work, model, identity, statement.location)
     provider = statement.provider or active_version(model).provider
     if not add_version(work, model, statement.version, provider, location, rows, statement.comment):
         existing = get_version(model, statement.version)
@@ -158,6 +161,7 @@ def add(work: Work, model: Model, statement: AddVersion) -> StatementResult:
         statement.version,
         f"not active; ALTER MODEL {model.name} SET VERSION '{statement.version}' activates it",
         *_in_place(operational),
+        *left,
         *not_sent(model, host_of(location)),
     )
 
@@ -206,13 +210,14 @@ def set_version(work: Work, model: Model, statement: SetVersion) -> StatementRes
     notices: tuple[str, ...] = ()
     if existing is None or defines:
         identity, operational = split_by_effect(statement.properties)
-        location, rows = _derived(work, model, identity, statement.location)
+        location, rows, left = _derived(work, model, identity, statement.location)
         if existing is None or identity or statement.location is not None:
             add_version(work, model, version, active_version(model).provider, location, rows, None)
         model.managed = model.managed or defines
         change_operational(work, model, operational, host_of(get_version(model, version).location))
         check_transport(model)
-        notices = _added(model, version, before.version, defines) if existing is None else _in_place(operational)
+        added = _added(model, version, before.version, defines) if existing is None else _in_place(operational)
+        notices = (*added, *left)
     if before.version == version and before.shares is None:
         return outcome("unchanged", model.name, version, "the version is active already", *notices)
     activate(work, model, version)
@@ -250,7 +255,7 @@ def set_properties(work: Work, model: Model, statement: SetProperties) -> Statem
     if changes_identity and live(model).shares is not None:
         raise SplitActive(model.name)
     active = active_version(model)
-    location, rows = _derived(work, model, identity, statement.location)
+    location, rows, left = _derived(work, model, identity, statement.location)
     provider = statement.provider or active.provider
     if not changes_identity or same_content(active, provider, location, rows, work.ring):
         return _changed_in_place(work, model, active, operational, "the model says this already")
@@ -266,7 +271,7 @@ def set_properties(work: Work, model: Model, statement: SetProperties) -> Statem
     check_transport(model)
     work.session.flush()
     record(work, model, "altered", before, {**after, "version": version, **describe_content(active_version(model))})
-    return _serving(model, "altered", f"made version {version} and activated it", *_in_place(operational))
+    return _serving(model, "altered", f"made version {version} and activated it", *_in_place(operational), *left)
 
 
 def set_traffic(work: Work, model: Model, statement: SetTraffic) -> StatementResult:

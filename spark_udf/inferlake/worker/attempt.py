@@ -7,7 +7,7 @@ from typing import Protocol
 
 from inferlake.result import CallResult, ErrorCode
 from inferlake.worker.answer import Source, read_answer
-from inferlake.worker.calls import Break, Call, CallFailed, Cause, Transport, TransportFailed
+from inferlake.worker.calls import Break, Call, CallFailed, Cause, HttpReply, Transport, TransportFailed
 
 
 class Headers(Protocol):
@@ -15,6 +15,14 @@ class Headers(Protocol):
 
     async def current(self) -> dict[str, str]:
         """Return the headers as they are now, each value revealed."""
+        ...
+
+    def complete(self, body: bytes) -> bytes:
+        """Return a body with the members that only its endpoint may see."""
+        ...
+
+    def masked(self, reply: HttpReply) -> HttpReply:
+        """Return an answer that repeats none of the secrets."""
         ...
 
 
@@ -61,7 +69,8 @@ class Attempt:
         if call.traceparent is not None:
             headers["traceparent"] = call.traceparent
         try:
-            reply = await self._transport.post(self._url, headers, call.body, self._limit(left))
+            body = self._headers.complete(call.body)
+            reply = self._headers.masked(await self._transport.post(self._url, headers, body, self._limit(left)))
         except TransportFailed as failed:
             code, cause = _BREAKS[failed.kind]
             raise CallFailed(code, failed.message, cause, http_status=failed.http_status) from None

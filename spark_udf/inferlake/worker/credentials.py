@@ -1,18 +1,25 @@
-"""The headers of a model: fixed ones, and secret ones that are fetched from the registry and renewed after a 401."""
+"""What a model's calls carry beside the prompt: fixed headers, and what is secret, fetched from the registry.
+
+Secret are headers and members of the body; they are read again after a 401.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
+import orjson
+
 from inferlake.result import CallResult, ErrorCode
-from inferlake.worker.calls import Call, CallFailed, Cause, Sender
+from inferlake.worker.calls import Call, CallFailed, Cause, HttpReply, Sender
+from inferlake.worker.masked import masked, secret_texts
 from inferlake_registry.client import WorkerRegistry
 from inferlake_registry.contract.models import Credentials, CredentialsRequest, ModelSnapshot
 from inferlake_registry.contract.problems import RegistryUnreachable
 from inferlake_sql.errors import InferlakeError
+from inferlake_sql.sensitive import is_sensitive_name
 
 _log = logging.getLogger(__name__)
 
@@ -30,11 +37,17 @@ class ModelHeaders:
     """
 
     def __init__(
-        self, registry: WorkerRegistry | None, snapshot: ModelSnapshot, host: str, clock: Callable[[], float]
+        self,
+        registry: WorkerRegistry | None,
+        snapshot: ModelSnapshot,
+        request: CredentialsRequest,
+        members: Sequence[str],
+        clock: Callable[[], float],
     ) -> None:
         self._registry = registry
         self._snapshot = snapshot
-        self._request = CredentialsRequest(snapshot.model_id, host)
+        self._request = request
+        self._members = members  # of the body, those that calls get
         self._credentials: Credentials | None = None
         self._clock = clock
         self._reading = asyncio.Lock()
@@ -50,6 +63,23 @@ class ModelHeaders:
             return dict(_FIXED)
         credentials = await self._in_use()
         return _FIXED | {name: value.reveal() for name, value in credentials.headers.items()}
+
+    def complete(self, body: bytes) -> bytes:
+        """Return a request's body with the secret members, as they were when ``current`` was called last."""
+        if not self._members or self._credentials is None:
+            return body
+        texts = self._credentials.request
+        added = b",".join(orjson.dumps(name) + b":" + texts[name].reveal().encode() for name in self._members)
+        return body[:-1] + b"," + added + b"}"
+
+    def masked(self, reply: HttpReply) -> HttpReply:
+        """Return an answer that repeats none of the secrets."""
+        if self._credentials is None:
+            return reply
+        sent = [value.reveal() for name, value in self._credentials.headers.items() if is_sensitive_name(name)]
+        for name, value in self._credentials.request.items():
+            sent += secret_texts(name, orjson.loads(value.reveal()))
+        return masked(reply, sent)
 
     async def epoch(self) -> int | None:
         """Return which credentials the next call has; None for a model without."""

@@ -34,7 +34,6 @@ from inferlake.worker.credentials import ModelHeaders, Renewing
 from inferlake.worker.errors import ModelUnusable
 from inferlake.worker.gather import Gather
 from inferlake.worker.limit import LeaseBook, Limit, LimitedModel
-from inferlake.worker.masked import Masked
 from inferlake.worker.pay_once import Claims, PayOnce
 from inferlake.worker.request import request_form
 from inferlake.worker.retry import Retry, RetryBudget
@@ -45,7 +44,7 @@ from inferlake.worker.transport import PyreqwestTransport, TransportSettings
 from inferlake.worker.usage import Counted, Usage
 from inferlake.worker.window import Aimd, Paced, Window
 from inferlake_registry.client import AsyncClient, WorkerRegistry
-from inferlake_registry.contract.models import CallSettings, Endpoint, ModelSnapshot, ModelType
+from inferlake_registry.contract.models import CallSettings, CredentialsRequest, Endpoint, ModelSnapshot, ModelType
 from inferlake_sql.location import Location
 from inferlake_sql.secret import Secret
 
@@ -80,7 +79,7 @@ class Engine:
         self._registries: dict[str, AsyncClient] = {}
         self._usages: dict[str, Usage] = {}
         self._resolved: dict[tuple[str, str, str], ModelSnapshot] = {}
-        self._headers: dict[tuple[str, str, str, bool], ModelHeaders] = {}
+        self._headers: dict[tuple[str, str, str, bool, str | None, tuple[str, ...]], ModelHeaders] = {}
         self._leases: dict[tuple[str, str], LeaseBook] = {}
         self._addresses: dict[str, AddressState] = {}
         self._claims: dict[str, Claims] = {}
@@ -120,7 +119,7 @@ class Engine:
         """Return the transport for a model's network settings."""
         key = TransportSettings(settings.connect_timeout_ms, settings.tls_ca)
         if key not in self._transports:
-            self._transports[key] = Masked(PyreqwestTransport(key))
+            self._transports[key] = PyreqwestTransport(key)
         return self._transports[key]
 
     async def resolve(self, descriptor: CallDescriptor) -> ModelSnapshot:
@@ -147,7 +146,7 @@ class Engine:
     ) -> Sender:
         """Stack the parts, innermost first."""
         settings, leases = snapshot.settings, self._leases_of(descriptor.registry_url, snapshot)
-        headers = self._headers_of(descriptor.registry_url, snapshot, Location(endpoint.url).host)
+        headers = self._headers_of(descriptor, snapshot, endpoint)
         source = Source(
             snapshot.name, endpoint.version, endpoint.model_type, settings.price_input, settings.price_output
         )
@@ -186,12 +185,19 @@ class Engine:
         news = BreakerNews(self.registry(registry_url), snapshot, self.holder, url)
         circuit.watch((registry_url, snapshot.model_id), news.tell)
 
-    def _headers_of(self, registry_url: str, snapshot: ModelSnapshot, host: str) -> ModelHeaders:
-        """Return the headers of a model's calls to a host; a model that was given a key meanwhile gets new ones."""
-        key = (registry_url, snapshot.model_id, host, snapshot.has_secrets)
+    def _headers_of(self, descriptor: CallDescriptor, snapshot: ModelSnapshot, endpoint: Endpoint) -> ModelHeaders:
+        """Return the headers of a model's calls to a host; a model that was given a key meanwhile gets new ones.
+
+        A version with secret members of the body has its own, and what a call says itself is not added to it.
+        """
+        host, url = Location(endpoint.url).host, descriptor.registry_url
+        version = endpoint.version if endpoint.secret_request else None
+        members = tuple(name for name in endpoint.secret_request if name not in descriptor.options)
+        key = (url, snapshot.model_id, host, snapshot.has_secrets, version, members)
         if key not in self._headers:
-            registry = self.registry(registry_url) if registry_url else None
-            self._headers[key] = ModelHeaders(registry, snapshot, host, _clock)
+            registry = self.registry(url) if url else None
+            request = CredentialsRequest(snapshot.model_id, host, version)
+            self._headers[key] = ModelHeaders(registry, snapshot, request, members, _clock)
         return self._headers[key]
 
     def _leases_of(self, registry_url: str, snapshot: ModelSnapshot) -> LeaseBook | None:

@@ -1,42 +1,35 @@
-"""A transport whose answers hold none of the secrets that were sent: an endpoint may repeat them anywhere.
+"""An answer without the secrets that were sent for it: an endpoint may repeat them anywhere.
 
 What comes back is kept in tables, stores and logs: the answer, its finish reason, its request id, an error's code.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
 
-from inferlake.worker.calls import HttpReply, Transport
+from inferlake.worker.calls import HttpReply
 from inferlake_sql.echo import mask_echo
-
-# Ours, and nothing secret. Every other header comes from the model's credentials.
-_OWN: Final = frozenset(
-    {"accept", "content-type", "idempotency-key", "traceparent", "tracestate", "user-agent", "x-request-id"}
-)
+from inferlake_sql.errors import JsonValue
+from inferlake_sql.sensitive import is_sensitive_name
 
 
-class Masked:
-    """Posts through another transport."""
-
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
-
-    async def post(self, url: str, headers: dict[str, str], body: bytes, timeout_s: float) -> HttpReply:
-        """Return the answer with the values of the secret headers masked in it."""
-        reply = await self._inner.post(url, headers, body, timeout_s)
-        secrets = [value for name, value in headers.items() if name not in _OWN]
-        return _masked(reply, secrets) if secrets else reply
-
-    async def close(self) -> None:
-        """Close the idle connections."""
-        await self._inner.close()
-
-
-def _masked(reply: HttpReply, secrets: list[str]) -> HttpReply:
-    body = mask_echo(reply.body, secrets)
-    request_id = None if reply.request_id is None else mask_echo(reply.request_id.encode(), secrets).decode()
+def masked(reply: HttpReply, sent: Sequence[str]) -> HttpReply:
+    """Return the answer with the secrets masked in all of it that is kept."""
+    body = mask_echo(reply.body, sent)
+    request_id = None if reply.request_id is None else mask_echo(reply.request_id.encode(), sent).decode()
     if body is reply.body and request_id == reply.request_id:
         return reply
     return replace(reply, body=body, request_id=request_id)
+
+
+def secret_texts(name: str, value: JsonValue) -> Iterator[str]:
+    """Yield every text that stands under a name which announces a secret; others may stand in an answer with right."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield from secret_texts(name if is_sensitive_name(name) else key, member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from secret_texts(name, member)
+    elif isinstance(value, str) and is_sensitive_name(name):
+        yield value
