@@ -27,8 +27,8 @@ _ANYWHERE: Final = re.compile(
     r"(?:USING|LOCATION|PROPERTIES|OPTIONS|TBLPROPERTIES|WITH|SET|ADD|VERSION|INPUT|OUTPUT) "
 )
 _BEGINNING: Final = re.compile(rf"(?:[^\w\s'\"`] )*(\w+) {_AROUND}(\w+) ")
-# Spark reads whatever follows as the setting's value.
-_SETTING: Final = re.compile(r"SET (?!VAR |VARIABLE )(?:\w+|`)(?: [.-] (?:\w+|`))* = ")
+# Spark reads whatever follows as the setting's value, up to a semicolon.
+_SETTING: Final = re.compile(r"SET (?!VAR |VARIABLE )(?:`|\w+(?: [.:] \w+)*) = ")
 _FUSED: Final = re.compile(r"(?:[^\w\s'\"`] )*(\w+) ")
 _LOOK_AHEAD: Final = 16  # words in which a misspelt beginning must lie
 _ALIKE: Final = 0.72  # MODLE, MODELL and ALTR are, NODE and CREATED_AT are not
@@ -43,10 +43,14 @@ def refuse_strays(text: str) -> None:
     """
     first = list(islice(_pieces(text), _LOOK_AHEAD))
     error = _beginning(text, first) or _in_quotes(text, first)
-    if error is None and "MODEL" in text.upper() and not _SETTING.match(_words(text, first)):
+    if error is None and "MODEL" in text.upper() and not _is_setting(text, first):
         error = _anywhere(text, list(_pieces(text)))
     if error is not None:
         raise error
+
+
+def _is_setting(text: str, first: list[Lexeme]) -> bool:
+    return _SETTING.match(_words(text, first)) is not None and ";" not in text.rstrip("; \n")
 
 
 def _pieces(text: str) -> Iterator[Lexeme]:
