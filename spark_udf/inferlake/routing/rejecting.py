@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import orjson
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow as pa
 from inferlake.judge import Judge, Reason
 from inferlake.judging import answers, verdict_of
 from inferlake.schema import Schema
+from inferlake.worker.plain_values import plain_values
 from inferlake.worker.prompt import Render, compile_prompt
 
 ROUTED_DDL: Final = "valid boolean, reason string, errors string, input string"
@@ -44,6 +45,7 @@ class Rejecting:
     def _judged(self, judge: Judge, batch: tuple[pa.Array, ...]) -> pa.StructArray:
         inputs = batch[1:]
         render: Render | None = None
+        values: list[list[Any]] = []
         valid: list[bool] = []
         reasons: list[str | None] = []
         errors: list[str | None] = []
@@ -58,8 +60,10 @@ class Rejecting:
                 continue
             shown = None
             if self.sent is not None:
-                render = render or self._compile(self.sent, inputs)
-                shown = render(tuple(column[at].as_py() for column in inputs))
+                if render is None:  # most batches have no row that is rejected
+                    render = self._compile(self.sent, inputs)
+                    values = [plain_values(column) for column in inputs]
+                shown = render(tuple(column[at] for column in values))
             unasked = self.sent is not None and shown is None and text is None and code is None
             reasons.append(Reason.NULL_INPUT.value if unasked else str(verdict.reason))
             errors.append(
