@@ -166,11 +166,11 @@ def test_a_killed_worker_takes_no_more_than_one_lease_with_it(fresh_client: Clie
     assert finish(other) == 120
     assert calls_of(stub, "other") == 120
     # The victim's slots lie in the next half second, and a lease ends one second after its last slot: from then on the
-    # other one has the whole limit.
+    # other one has the whole limit, where half of it was its share. A busy machine misses slots, as above.
     expiry = killed + 0.5 + 1.0
     times = [received.at for received in stub.requests if received.at >= expiry]
     assert len(times) >= 40
-    assert sum(moment < expiry + 2.0 for moment in times) >= 0.9 * 20 * 2.0
+    assert sum(moment < expiry + 2.0 for moment in times) >= 20 * 2.0 / 1.5
     check_limit(stub, 20)
 
 
