@@ -96,7 +96,8 @@ def test_what_only_looks_like_a_call(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "before", ["", "/*+ BROADCAST(x) */ ", "(a), ", "-- a comment\r", "-- a comment\r\n", "'-- no comment \\\n', ", "'as', "]
+    "before",
+    ["", "/*+ BROADCAST(x) */ ", "(a), ", "-- a comment\r", "-- a comment\r\n", "'-- no comment \\\n', ", "'as', "],
 )
 def test_what_may_stand_before_a_call(before: str) -> None:
     text = f"SELECT {before}ai_function('m', t)"
