@@ -46,8 +46,10 @@ class CallDescriptor:
     max_error_ratio: float = 0.5
     returns: Returns = Returns.VALUE
     dedupe: bool = True
-    has_sample_key: bool = False  # then the last input column is the sample key and is not sent
-    has_where: bool = False  # then the last (or the one before the sample key) is a boolean: false means no call
+    # Columns that are not sent come behind the inputs, in this order.
+    has_where: bool = False  # a boolean: unless it is true there is no call
+    has_sample_key: bool = False  # tells equal requests apart
+    has_split_key: bool = False  # decides which version of a split answers
     reuse: str | None = None
     traceparent: str | None = None
     query_id: str = ""  # unique per planned query: what "once per query" is keyed by

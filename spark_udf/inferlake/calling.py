@@ -58,7 +58,9 @@ class ModelCall:
     def inputs(self, arguments: Arguments) -> Arguments:
         """Return what is sent, and behind it the condition and the sample key where the call has them."""
         has = self.descriptor
-        return arguments[self.first : self.first + len(has.input_names) + has.has_where + has.has_sample_key]
+        return arguments[
+            self.first : self.first + len(has.input_names) + has.has_where + has.has_sample_key + has.has_split_key
+        ]
 
 
 @dataclass(frozen=True, slots=True)

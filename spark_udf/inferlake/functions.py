@@ -52,6 +52,7 @@ def ai_function(
     where: ColumnOrName | None = None,
     dedupe: bool | None = None,
     sample_key: ColumnOrName | None = None,
+    split_key: ColumnOrName | None = None,
     reuse: str | None = None,
 ) -> Column:
     """Return a column of a model's answers, one for each row; the model is resolved now, nothing is called yet.
@@ -61,7 +62,8 @@ def ai_function(
     without it the model's OUTPUT is the type, and without that it is a string. A model's INPUT is checked: the number
     of inputs now, their types when Spark analyses the query that the column is in.
     ``returns="struct"`` gives the fields of ``inferlake.result.STRUCT_DDL``, errors included. Rows whose inputs are all
-    null, and rows where ``where`` is not true, are null and cost nothing. ``options`` are members of the body.
+    null, and rows where ``where`` is not true, are null and cost nothing. ``options`` are members of the body. Under a
+    traffic split rows of one ``split_key`` (a user, say) are answered by one version; without it the request decides.
 
     Raises NotEnabled, ModelNotFound with near names, VersionNotFound, ModelDisabled, RegistryUnreachable, BadTemplate,
     InvalidSchema, InvalidArgument and InputCountDiffers, all before any task starts.
@@ -93,10 +95,11 @@ def ai_function(
         output_ddl=type_.simpleString(),
         has_where=where is not None,
         has_sample_key=sample_key is not None,
+        has_split_key=split_key is not None,
         snapshot=snapshot,
     )
     beside = [] if where is None else [sf.expr(where) if isinstance(where, str) else where]
-    beside += [] if sample_key is None else [_column(sample_key)]
+    beside += [_column(key) for key in (sample_key, split_key) if key is not None]
     called = _call(descriptor, answer, [*guarded(snapshot, columns), *beside])
     value = called if answer is None or choices.returns is Returns.STRUCT else _parsed(called, type_)
     return value.alias(f"ai_function({', '.join(names)})", metadata=Lineage.of(descriptor).metadata())

@@ -36,6 +36,7 @@ def plan_call(
     output_ddl: str = "string",
     has_where: bool = False,
     has_sample_key: bool = False,
+    has_split_key: bool = False,
     snapshot: ModelSnapshot,
     spark: SparkSession | None = None,
 ) -> CallDescriptor:
@@ -54,6 +55,7 @@ def plan_call(
         output_ddl=output_ddl,
         has_where=has_where,
         has_sample_key=has_sample_key,
+        has_split_key=has_split_key,
         case_sensitive=is_case_sensitive(spark),
         application_id=connection.application_id,
     )

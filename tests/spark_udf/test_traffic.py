@@ -103,3 +103,24 @@ def test_a_pinned_reference_ignores_the_split(lake: Lake, second: StubEndpoint) 
         versions = texts.select(F.ai_function(reference, "text", returns="struct")["version"].alias("v")).distinct()
         assert versions.collect() == [("2.1",)]
     assert (lake.stub.calls, second.calls) == (0, 50)
+
+
+def test_rows_of_one_split_key_are_answered_by_one_version(lake: Lake, second: StubEndpoint) -> None:
+    lake.spark.sql(f"ALTER MODEL {lake.model} ADD VERSION '2.1' LOCATION '{second.url}'")
+    lake.spark.sql(f"ALTER MODEL {lake.model} SET TRAFFIC ('1' = 50, '2.1' = 50)")
+    events = lake.spark.range(400, numPartitions=2).select(
+        (sf.col("id") % 20).alias("user"),
+        sf.concat(sf.lit("event "), "id").alias("text"),
+        sf.when(sf.col("id") % 2 == 0, "a").alias("sample"),
+    )
+    asked = F.ai_function(
+        lake.model, "text", where="user < 19", sample_key="sample", split_key="user", returns="struct"
+    )
+    rows = events.select("user", "text", asked.alias("r")).select("user", "text", "r.version", "r.response").collect()
+    called = [row for row in rows if row.user < 19]
+    assert all(row.response == row.text for row in called)
+    versions = {user: {row.version for row in called if row.user == user} for user in range(19)}
+    assert {len(found) for found in versions.values()} == {1}
+    assert set().union(*versions.values()) == {"1", "2.1"}
+    assert (lake.stub.calls + second.calls, [row.response for row in rows if row.user == 19]) == (380, [None] * 20)
+    assert {row.text for row in called if row.version == "2.1"} == {one.prompt for one in second.requests}

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from hashlib import blake2b
+from itertools import repeat
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -60,37 +61,44 @@ class Renderer:
         self._occurrences: Counter[bytes] = Counter()
         self._inputs = len(descriptor.input_names)
         self._render: Render | None = None
+        self._where_at = self._inputs
+        self._sample_at = self._where_at + descriptor.has_where
+        self._split_at = self._sample_at + descriptor.has_sample_key
         self._sample_key: JsonWriter | None = None
+        self._split_key: JsonWriter | None = None
 
     def compile(self, types: Sequence[pa.DataType]) -> None:
         """Fix how rows of these column types are rendered; raises ``BadTemplate`` and ``UnsupportedColumn``."""
         self._render = compile_prompt(self._descriptor.input_names, types[: self._inputs], self._descriptor.prompt)
-        self._sample_key = plain_text(types[-1]) if self._descriptor.has_sample_key else None
+        self._sample_key = plain_text(types[self._sample_at]) if self._descriptor.has_sample_key else None
+        self._split_key = plain_text(types[self._split_at]) if self._descriptor.has_split_key else None
 
     def rows(self, piece: Batch) -> Iterator[Rendered | Uncalled]:
         """Yield what is sent for each row of a piece of input."""
         assert self._render is not None
         columns = [plain_values(column) for column in piece]
         inputs = zip(*columns[: self._inputs], strict=True)
-        wanted = columns[self._inputs] if self._descriptor.has_where else None
-        samples = columns[-1] if self._descriptor.has_sample_key else None
-        for at, values in enumerate(inputs):
+        wanted = columns[self._where_at] if self._descriptor.has_where else None
+        samples = columns[self._sample_at] if self._descriptor.has_sample_key else repeat(None)
+        units = columns[self._split_at] if self._descriptor.has_split_key else repeat(None)
+        for at, (values, sample, unit) in enumerate(zip(inputs, samples, units, strict=False)):
             if wanted is not None and not wanted[at]:
                 yield Uncalled.NOT_WANTED
             elif (prompt := self._render(values)) is None:
                 yield Uncalled.NULL_INPUT
             else:
-                yield self._rendered(prompt, samples[at] if samples is not None else None)
+                yield self._rendered(prompt, sample, unit)
 
-    def _rendered(self, prompt: str, sample: object) -> Rendered:
-        at = 0 if len(self._arms) == 1 else self._arm(prompt)
+    def _rendered(self, prompt: str, sample: object, unit: object) -> Rendered:
+        at = 0 if len(self._arms) == 1 else self._arm(prompt, unit)
         arm = self._arms[at]
         body = arm.form.body(prompt)
         return Rendered(at, prompt, body, arm.keys.key(body, self._scope(body, sample)))
 
-    def _arm(self, prompt: str) -> int:
-        """Return which version answers this prompt: always the same one, so that asking again costs nothing."""
-        share = int.from_bytes(blake2b(prompt.encode(), digest_size=8).digest(), "big") % 100
+    def _arm(self, prompt: str, unit: object) -> int:
+        """Return which version answers: always the same one for a prompt, or for a split key that is not null."""
+        key = prompt if self._split_key is None or unit is None else self._split_key(unit)
+        share = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big") % 100
         return next(at for at, arm in enumerate(self._arms) if share < arm.below)
 
     def _scope(self, body: bytes, sample: object) -> bytes:
