@@ -114,7 +114,7 @@ def test_what_was_said_was_understood(ran: Ran) -> None:
     assert [line for line in slips if " failed: " not in line] == []
     refused = [line for line in slips if "ParseException" in line]  # from Spark, which would have been asked
     assert refused == []
-    for what in ("raise", "sql", "disabled", "disabled while planned"):
+    for what in ("raise", "sql", "disabled"):
         assert any(line.startswith(f"{what} failed:") for line in lines), what
     for what in ("shut", "route", "/silent/v1/chat/completions", "/500/v1/chat/completions"):
         assert any(line.startswith(f"{what} done:") for line in lines), what
