@@ -74,7 +74,7 @@ def peer(options: argparse.Namespace) -> dict[str, Any]:
 
     with spark_session(2) as spark:
         frame = sessions(spark, options.rows, options.rows, 2)
-        frame.limit(4).select(PEERS["no call"](options.url, 1)("text")).collect()
+        frame.limit(4).select(PEERS[options.kind](options.url, 4)("text")).collect()
         answer = PEERS[options.kind](options.url, options.in_flight)
         began = time.monotonic()
         answered = frame.select(answer("text").alias("answer")).where("answer is not null").count()
@@ -92,13 +92,13 @@ def route(options: argparse.Namespace) -> dict[str, Any]:
     with spark_session(options.tasks) as spark:
         inferlake.enable(spark, registry=options.registry)
         frame = sessions(spark, options.rows, distinct, options.tasks)
-        frame.limit(4).select(AF.ai_function(options.model, "text", prompt="warm {text}")).collect()
+        warm = frame.limit(4).withColumn("answer", AF.ai_function(options.model, "text", prompt="warm {text}"))
         called = frame.withColumn("answer", AF.ai_function(options.model, "text", returns="struct"))
-        folder = tempfile.mkdtemp(prefix="inferlake-bench-run-")
-        at, began = time.time(), time.monotonic()
-        routed = inferlake.route_rejected(called, "answer", SCHEMA, keys="id", run="bench", location=folder)
-        seconds = time.monotonic() - began
-        shutil.rmtree(folder)
+        with tempfile.TemporaryDirectory(prefix="inferlake-bench-run-") as folder:
+            inferlake.route_rejected(warm, "answer", SCHEMA, keys="id", run="warm", location=folder)
+            at, began = time.time(), time.monotonic()
+            routed = inferlake.route_rejected(called, "answer", SCHEMA, keys="id", run="bench", location=folder)
+            seconds = time.monotonic() - began
         summary = routed.summary
     assert summary.rows == options.rows, summary
     assert summary.rejected == options.rows // ODD_EVERY, summary
