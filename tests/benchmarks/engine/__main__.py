@@ -69,7 +69,10 @@ def as_markdown(figures: list[Figure]) -> str:
         "",
         "| rows/s, whole job | |",
         "|---|---|",
-        *(f"| {who} | {rate:,.0f} |" for one in figures for who, rate in one.rates.items()),
+        *(
+            f"| {who} | {rate:,.0f} |"
+            for who, rate in {who: rate for one in figures for who, rate in one.rates.items()}.items()
+        ),
     ]
     return "\n".join(lines) + "\n"
 
