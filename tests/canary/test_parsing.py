@@ -6,6 +6,7 @@ import json
 import pickle
 import traceback
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from canary_key import ALL, HOSTILE, LETTERS, PLAIN, PREFIXED, Canary
@@ -21,10 +22,10 @@ from inferlake_sql.statements import CreateModel, Statement
 _MARKS = "'\"`;(),=\\ \n\0"
 
 
-def shown(text: str, args: object = None) -> str:
+def shown(text: str, args: Any = None) -> str:
     """Return all that can be seen of a text: of the statement it is, or of the error."""
     try:
-        statement = parse(text, args=args)  # type: ignore[arg-type]
+        statement = parse(text, args=args)
     except InferlakeError as error:
         return seen_of(error)
     if statement is None:

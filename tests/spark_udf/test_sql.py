@@ -174,7 +174,7 @@ def test_names_as_vendors_give_them_need_backquotes_in_statements_only(lake: Lak
     query = f"SELECT ai_function('{name}', 'a') AS a, ai_function('`{name}`', 'b') AS b"
     assert lake.spark.sql(query).collect() == [("a", "b")]
     assert lake.spark.range(1).selectExpr(f"ai_function('{name}', 'c') AS c").collect() == [("c",)]
-    assert lake.spark.sql(f"DROP MODEL `{name}`").first()[0] == "dropped"  # type: ignore[index]
+    assert lake.spark.sql(f"DROP MODEL `{name}`").collect()[0][0] == "dropped"
 
 
 def test_the_struct_form_needs_planning(lake: Lake) -> None:

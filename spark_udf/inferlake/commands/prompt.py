@@ -18,6 +18,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
+from inferlake.commands.conversation import MORE, PROMPT, ends_it
 from inferlake.embedded import home
 from inferlake_registry.client import Client
 from inferlake_sql.errors import InferlakeError
@@ -26,9 +27,6 @@ from inferlake_sql.redact import redact
 from inferlake_sql.script import is_complete
 from inferlake_sql.vocabulary import STATEMENT_WORDS
 
-PROMPT: Final = "inferlake> "
-MORE: Final = "        -> "
-LEAVING: Final = frozenset({"exit", "quit"})
 _WORD: Final = re.compile(r"[\w.`-]+$")
 _AFTER_MODEL: Final = re.compile(r"\bmodel\s+(extended\s+|if\s+exists\s+)?[\w.`-]*$", re.IGNORECASE)
 
@@ -99,7 +97,7 @@ def _keys() -> KeyBindings:
     @keys.add("enter")
     def enter(event: KeyPressEvent) -> None:
         text = event.current_buffer.text
-        if not text.strip() or text.strip(" ;\n").lower() in LEAVING or is_complete(text):
+        if not text.strip() or ends_it(text) or is_complete(text):
             event.current_buffer.validate_and_handle()
         else:
             event.current_buffer.insert_text("\n")

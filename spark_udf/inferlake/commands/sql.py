@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 import click
 
 from inferlake.commands.connection import json_option, uses_registry
+from inferlake.commands.conversation import converse
 from inferlake.commands.errors import NotAModelStatement, UnreadableScript
 from inferlake.commands.tables import show
 from inferlake_registry.client import Client
 from inferlake_sql.errors import InferlakeError
-from inferlake_sql.script import ScriptStatement, is_complete, split_script
+from inferlake_sql.script import ScriptStatement, split_script
 from inferlake_sql.strays import refuse_strays
-
-_PROMPT: Final = "inferlake> "
-_MORE: Final = "        -> "
-_LEAVING: Final = ("exit", "quit")
 
 
 @click.command()
@@ -53,7 +48,7 @@ def sql(
         for source, text in _sources(statements, file):
             _run_all(source, text, run)
     elif sys.stdin.isatty():
-        _converse(client, run)
+        converse(client, lambda text: _run_all(None, text, run))
     else:
         _run_all("standard input", _read("-"), run)
 
@@ -84,41 +79,4 @@ def _read(file: str) -> str:
     text = content.decode("utf-8-sig", errors="replace")
     if "\ufffd" in text and "\ufffd".encode() not in content:
         raise UnreadableScript(file, "it holds bytes that are none")
-    return text
-
-
-def _converse(client: Client, run: Callable[[ScriptStatement], None]) -> None:
-    """Ask for statements until the end of input; an error is shown and the conversation goes on."""
-    click.echo(f"Connected to {client.url}. A statement ends with ; and Ctrl-D ends this.")
-    read = _reader(client)
-    while True:
-        try:
-            text = read()
-        except KeyboardInterrupt:
-            continue
-        except EOFError:
-            return
-        if text.strip(" ;\n").lower() in _LEAVING:
-            return
-        try:
-            _run_all(None, text, run)
-        except InferlakeError as error:
-            click.echo(f"{click.style('error', fg='red', bold=True)} {error}", err=True)
-
-
-def _reader(client: Client) -> Callable[[], str]:
-    """Return what asks for one statement: a prompt with editing, or line by line where a terminal allows no more."""
-    if os.environ.get("TERM", "dumb") != "dumb":
-        try:
-            from inferlake.commands.prompt import statement_reader
-        except ModuleNotFoundError:
-            return _read_lines  # prompt-toolkit comes with the registry's extra
-        return statement_reader(client)
-    return _read_lines
-
-
-def _read_lines() -> str:
-    text = ""
-    while not is_complete(text) and text.strip().lower() not in _LEAVING:
-        text += input(_MORE if text.strip() else _PROMPT) + "\n"
     return text

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from inferlake.explain.planned_calls import PlannedCall
 from inferlake.explain.rendered_requests import REQUEST_DDL, rendered_requests
 from inferlake.explain.sources import Source, evaluations, sources
 from inferlake.iterator_udf import iterator_udf
+from inferlake.task_property import told_to_tasks
 from inferlake.worker.errors import CalledWhileExplaining
 from inferlake_sql.errors import NotSupported
 
@@ -71,7 +71,7 @@ def _collected(spark: SparkSession, frames: Sequence[DataFrame]) -> dict[int, Ro
             sf.coalesce(sf.sum(sf.when(pays, sf.col("tokens"))), sf.lit(0)).alias("tokens"),
         )
     )
-    with _explaining(spark):
+    with told_to_tasks(spark, EXPLAINING_PROPERTY):  # forbids calls to whatever runs
         try:
             return {row["call"]: row for row in sums.collect()}
         except PythonException as error:
@@ -81,17 +81,6 @@ def _collected(spark: SparkSession, frames: Sequence[DataFrame]) -> dict[int, Ro
                 "EXPLAIN AI over rows that calls of models have still to bring",
                 "Save the frame that the query reads as a table first.",
             ) from error
-
-
-@contextmanager
-def _explaining(spark: SparkSession) -> Iterator[None]:
-    """Forbid calls to everything that this thread runs."""
-    context = spark.sparkContext
-    context.setLocalProperty(EXPLAINING_PROPERTY, "true")
-    try:
-        yield
-    finally:
-        context.setLocalProperty(EXPLAINING_PROPERTY, None)  # type: ignore[arg-type]
 
 
 def _figures(call: PlannedCall, of_call: Sequence[Source], sums: Row | None) -> Figures:

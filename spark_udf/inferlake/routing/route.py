@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,6 +33,7 @@ from inferlake.routing.reporting import report
 from inferlake.routing.summary import NO_ROWS, Figures, read_figures
 from inferlake.routing.tables import show_accepted, show_rejected
 from inferlake.schema import SchemaLike, check_schema
+from inferlake.task_property import told_to_tasks
 from inferlake_registry.contract.runs import RunReport
 
 _WRITERS: Final = "spark.sql.maxConcurrentOutputFileWriters"
@@ -126,7 +127,8 @@ def _carry_out(connection: Connection, df: DataFrame, job: Job, place: RunPlace,
     observed = Observation()
     counted = df.observe(observed, sf.count(sf.lit(1)).alias("rows"))
     spark = df.sparkSession
-    with _writing_as_they_come(spark), _routing(spark):
+    # However many calls fail, a routed job goes on, and each row has its reason. In Connect max_error_ratio decides.
+    with _writing_as_they_come(spark), told_to_tasks(spark, ROUTING_PROPERTY):
         judged_frame(counted, job, stored).write.partitionBy(OUTCOME).parquet(attempt)
     rows = int(observed.get["rows"])
     figures = _figures(spark, attempt, rows)
@@ -179,21 +181,3 @@ def _writing_as_they_come(spark: SparkSession) -> Iterator[None]:
             spark.conf.unset(_WRITERS)
         else:
             spark.conf.set(_WRITERS, before)
-
-
-@contextmanager
-def _routing(spark: SparkSession) -> Iterator[None]:
-    """Tell the workers that rows are routed: however many calls fail, the job goes on and each has its reason."""
-    tell = _local_property(spark)
-    tell("true")
-    try:
-        yield
-    finally:
-        tell(None)
-
-
-def _local_property(spark: SparkSession) -> Callable[[str | None], None]:
-    if "connect" in type(spark).__module__.split("."):
-        return lambda value: None  # a Connect client has no such property; max_error_ratio decides there
-    context = spark.sparkContext
-    return lambda value: context.setLocalProperty(ROUTING_PROPERTY, value)  # type: ignore[arg-type]

@@ -78,11 +78,11 @@ class Renderer:
         assert self._render is not None
         columns = [plain_values(column) for column in piece]
         inputs = zip(*columns[: self._inputs], strict=True)
-        wanted = columns[self._where_at] if self._descriptor.has_where else None
+        wanted = columns[self._where_at] if self._descriptor.has_where else repeat(True)
         samples = columns[self._sample_at] if self._descriptor.has_sample_key else repeat(None)
         units = columns[self._split_at] if self._descriptor.has_split_key else repeat(None)
-        for at, (values, sample, unit) in enumerate(zip(inputs, samples, units, strict=False)):
-            if wanted is not None and not wanted[at]:
+        for values, is_wanted, sample, unit in zip(inputs, wanted, samples, units, strict=False):
+            if not is_wanted:
                 yield Uncalled.NOT_WANTED
             elif (prompt := self._render(values)) is None:
                 yield Uncalled.NULL_INPUT

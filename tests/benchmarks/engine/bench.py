@@ -73,7 +73,7 @@ def finish(job: subprocess.Popen[str]) -> dict[str, Any]:
     """Wait for a job and return its figures. Raises RuntimeError with what it said when it failed."""
     out, errors = job.communicate()
     if job.returncode != 0:
-        raise RuntimeError(f"{' '.join(map(str, job.args))} failed:\n{errors[-4000:]}")  # type: ignore[arg-type]
+        raise RuntimeError(f"{job.args} failed:\n{errors[-4000:]}")
     figures: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
     return figures
 

@@ -114,7 +114,7 @@ def _profile_the_loop(profile: cProfile.Profile) -> None:
         original(self)
         profile.disable()
 
-    Engine._run = profiled  # type: ignore[method-assign]
+    Engine._run = profiled
 
 
 def _write_profile(profile: cProfile.Profile, file: Path) -> None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from cryptography import x509
@@ -80,8 +80,8 @@ def test_a_certificate_counts_only_if_its_authority_is_trusted(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("wrong", [{"address": "127.0.0.2"}, {"days": -1}], ids=["another host's", "expired"])
-def test_a_trusted_certificate_has_to_be_the_hosts_and_of_today(tmp_path: Path, wrong: dict[str, object]) -> None:
-    context, pem = certificate(tmp_path, **wrong)  # type: ignore[arg-type]
+def test_a_trusted_certificate_has_to_be_the_hosts_and_of_today(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    context, pem = certificate(tmp_path, **wrong)
     with StubEndpoint(tls=context) as endpoint:
         all_failed(answers(calling(model_at(endpoint.url, tls_ca=pem)), ROWS), "certificate is not trusted")
         assert endpoint.calls == 0

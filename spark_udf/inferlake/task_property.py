@@ -1,0 +1,22 @@
+"""What the driver tells the tasks of the jobs that it is about to start, beside their plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+
+@contextmanager
+def told_to_tasks(spark: SparkSession, name: str) -> Iterator[None]:
+    """Set a property to ``true`` for all jobs that this thread starts meanwhile. A Connect client has none to set."""
+    if "connect" in type(spark).__module__.split("."):
+        yield
+        return
+    context = spark.sparkContext
+    context.setLocalProperty(name, "true")
+    try:
+        yield
+    finally:
+        context.setLocalProperty(name, None)  # type: ignore[arg-type] # Spark removes it; PySpark's hint wants a text
