@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
-import select
 import subprocess
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -18,6 +15,7 @@ from canary_key import ALL, HOSTILE, LETTERS, PLAIN, Canary, files_below
 from canary_statements import carriers, misspelt
 from click.testing import CliRunner, Result
 from registry_fixtures import RegistryProcess, run_registry
+from terminal import Terminal
 
 from inferlake.cli import main
 from inferlake.testing import Reply, StubEndpoint
@@ -200,32 +198,14 @@ def test_the_prompt_keeps_no_history(registry: RegistryProcess, tmp_path: Path) 
 
 def converse(lines: Mapping[str, str], environment: dict[str, str], folder: Path) -> str:
     """Type lines at a terminal, wait for what each must bring, and end; return all that the terminal showed."""
-    parent, child = pty.openpty()
-    command = [sys.executable, "-m", "inferlake.cli", "sql"]
-    process = subprocess.Popen(command, stdin=child, stdout=child, stderr=child, env=environment, cwd=folder)
-    os.close(child)
-    try:
-        said = _until(parent, "inferlake> ")
+    with Terminal(environment=environment, folder=folder) as terminal:
+        said = terminal.until("inferlake> ")
         for line, awaited in lines.items():
-            os.write(parent, f"{line}\n".encode())
-            said += _until(parent, awaited)
-        os.write(parent, b"exit;\n")
-        assert process.wait(30) == 0
-    finally:
-        process.kill()
-        process.wait()
-        os.close(parent)
+            terminal.type(f"{line}\n")
+            said += terminal.until(awaited)
+        terminal.type("exit;\n")
+        assert terminal.ended() == 0
     return said
-
-
-def _until(terminal: int, awaited: str) -> str:
-    """Read what is shown until the awaited text comes."""
-    shown, deadline = "", time.monotonic() + 30
-    while awaited not in shown:
-        ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
-        assert ready, f"no {awaited!r} after {shown!r}"
-        shown += os.read(terminal, 65_536).decode(errors="replace")
-    return shown
 
 
 def _environment(registry: RegistryProcess) -> dict[str, str]:

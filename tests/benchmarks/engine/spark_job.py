@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import psutil
+from endpoint import BenchEndpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -132,9 +133,9 @@ def queries(options: argparse.Namespace) -> dict[str, Any]:
         for at, (name, run) in enumerate(tried.items()):
             frame = sessions(spark, options.rows, options.rows, 2)
             answer = AF.ai_function(options.model, "text", prompt=f"query {at}: {{text}}")
-            before = _served(options.origin)
+            before = BenchEndpoint(options.origin).served().all
             run(frame.withColumn("answer", answer))
-            counted[name] = _served(options.origin) - before
+            counted[name] = BenchEndpoint(options.origin).served().all - before
     return {"calls": counted}
 
 
@@ -162,13 +163,14 @@ def _memory_samples(origin: str) -> Iterator[list[tuple[int, float]]]:
     """Note, once a second, how many rows were served and the largest worker's anonymous memory in MB."""
     samples: list[tuple[int, float]] = []
     stop = threading.Event()
-    first = _served(origin)
+    endpoint = BenchEndpoint(origin)
+    first = endpoint.served().all
 
     def watch() -> None:
         while not stop.wait(_SAMPLE_S):
             sizes = [_anonymous_mb(worker) for worker in _workers()]
             if sizes:
-                samples.append((_served(origin) - first, max(sizes)))
+                samples.append((endpoint.served().all - first, max(sizes)))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -199,13 +201,6 @@ def _anonymous_mb(process: psutil.Process) -> float:
             return next(int(line.split()[1]) / 1_000 for line in lines if line.startswith("Anonymous:"))
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
-
-
-def _served(origin: str) -> int:
-    import urllib.request
-
-    with urllib.request.urlopen(f"{origin}/served") as answer:
-        return int(answer.read().split()[0])
 
 
 _JOBS: Final[Mapping[str, Callable[[argparse.Namespace], dict[str, Any]]]] = {

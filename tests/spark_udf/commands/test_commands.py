@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -14,6 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 from registry_fixtures import RegistryProcess
+from terminal import Terminal
 
 from inferlake import cli
 from inferlake.cli import main
@@ -204,35 +203,14 @@ def test_a_missing_extra_is_named_and_harms_no_other_command(monkeypatch: pytest
 
 def test_a_prompt_goes_on_after_an_error(fresh_registry: RegistryProcess) -> None:
     """A pseudo-terminal, since the prompt asks only a person."""
-    import pty
-
-    parent, child = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "inferlake.cli", "sql", "--registry", fresh_registry.url],
-        stdin=child,
-        stdout=child,
-        stderr=child,
-        env={**os.environ, "TERM": "dumb", "PROMPT_TOOLKIT_NO_CPR": "1"},
-    )
-    os.close(child)
-    said = b""
-
-    def until(text: bytes) -> None:
-        nonlocal said
-        while text not in said:
-            said += os.read(parent, 4096)
-
-    try:
-        until(b"inferlake> ")
-        os.write(parent, b"CREATE MODEL;\r")
-        until(b"SYNTAX_ERROR")
-        os.write(parent, b"SHOW\r")
-        until(b"-> ")
-        os.write(parent, b"MODELS;\r")
-        until(b"no rows")
-        os.write(parent, b"quit\r")
-        assert process.wait(20) == 0
-    finally:
-        process.kill()
-        process.wait()
-        os.close(parent)
+    environment = {**os.environ, "TERM": "dumb", "PROMPT_TOOLKIT_NO_CPR": "1"}
+    with Terminal("--registry", fresh_registry.url, environment=environment) as terminal:
+        terminal.until("inferlake> ")
+        terminal.type("CREATE MODEL;\r")
+        terminal.until("SYNTAX_ERROR")
+        terminal.type("SHOW\r")
+        terminal.until("-> ")
+        terminal.type("MODELS;\r")
+        terminal.until("no rows")
+        terminal.type("quit\r")
+        assert terminal.ended() == 0
