@@ -186,7 +186,7 @@ def _reading(judge: Judge) -> Reading:
             return result
         reason = verdict.errors[0].message if verdict.errors else ""
         message = f"The answer is not of the declared type: {reason}"[:200]
-        return replace(result, response=None, error=message, error_code=ErrorCode.DECODE)
+        return result._replace(response=None, error=message, error_code=ErrorCode.DECODE)
 
     return read
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 
 class ErrorCode(StrEnum):
@@ -27,9 +26,8 @@ class ErrorCode(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class CallResult:
-    """Answer or error of one row.
+class CallResult(NamedTuple):
+    """Answer or error of one row; a tuple, because there is one a row, and rows of tuples turn into columns at once.
 
     ``response`` is the text of the answer. Exactly one of it and ``error_code`` is set; rows that needed no call
     because all their inputs are null have the code ``null_input``.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 from inferlake.result import CallResult
 from inferlake.worker.calls import Call, CallFailed, Sender
@@ -23,7 +22,7 @@ class Coalesce:
             call.leave()
             await asyncio.wait([first])  # unlike an await it tells whose cancellation it was
             if not first.cancelled():
-                return replace(first.result(), from_cache=True)
+                return first.result()._replace(from_cache=True)
             await call.enter()
             first = self._under_way.get(call.key)
         return await self._lead(call)

@@ -136,9 +136,8 @@ def _account(calls: Sequence[Call], request: Call) -> None:
 def _shared_out(answer: CallResult, calls: Sequence[Call]) -> list[CallResult | Exception]:
     assert answer.response is not None
     vectors = answer.response.split(_SEPARATOR)
-    first = replace(answer, attempts=calls[0].attempts)
-    other = replace(
-        answer,
+    first = answer._replace(attempts=calls[0].attempts)
+    other = answer._replace(
         attempts=0,
         prompt_tokens=None,
         completion_tokens=None,
@@ -147,7 +146,7 @@ def _shared_out(answer: CallResult, calls: Sequence[Call]) -> list[CallResult | 
         cost=None,
     )
     return [
-        replace(first if at == 0 else other, response=vector) if vector else _empty(answer)
+        (first if at == 0 else other)._replace(response=vector) if vector else _empty(answer)
         for at, vector in enumerate(vectors)
     ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Final
 
 import pyarrow as pa
@@ -30,14 +29,17 @@ _FIELDS: Final = (
 )
 STRUCT_TYPE: Final = pa.struct(_FIELDS)  # the Arrow form of ``inferlake.result.STRUCT_DDL``
 
-_row = attrgetter(*(field.name for field in _FIELDS))
-
 
 def to_struct_array(results: Sequence[CallResult]) -> pa.StructArray:
     """Return the results as one array of ``STRUCT_TYPE``; no row is null."""
-    columns = zip(*map(_row, results), strict=True) if results else [()] * len(_FIELDS)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _FIELDS, strict=True)]
+    columns = zip(*results, strict=True) if results else [()] * len(_FIELDS)
+    arrays = [_array(column, field.type) for column, field in zip(columns, _FIELDS, strict=True)]
     return pa.StructArray.from_arrays(arrays, fields=list(_FIELDS))
+
+
+def _array(column: Sequence[object], type_: pa.DataType) -> pa.Array:
+    """Return the column; most batches have no error, no reasoning or no price, and such a one is not looked at twice."""
+    return pa.nulls(len(column), type_) if column.count(None) == len(column) else pa.array(column, type_)
 
 
 def text_array(results: Sequence[CallResult]) -> pa.StringArray:

@@ -28,14 +28,14 @@ RESULT = CallResult("text ü", None, None, 200, "stop", "m", "2.1", 3, 12.5, 20,
 
 
 def test_a_kept_answer_is_the_same_but_marked() -> None:
-    assert decode_answer(encode_answer(RESULT)) == replace(RESULT, from_cache=True)
+    assert decode_answer(encode_answer(RESULT)) == RESULT._replace(from_cache=True)
 
 
 def test_one_claims_and_keeps_and_everybody_finds(tmp_path: Path) -> None:
     store = AnswerStore(tmp_path)
     assert store.claim(b"k", 0.0, 10.0) == Claimed()
     store.keep(b"k", encode_answer(RESULT))
-    assert store.claim(b"k", 0.0, 10.0) == Found(replace(RESULT, from_cache=True))
+    assert store.claim(b"k", 0.0, 10.0) == Found(RESULT._replace(from_cache=True))
     store.close()
 
 
