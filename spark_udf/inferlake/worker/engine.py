@@ -40,7 +40,7 @@ from inferlake.worker.retry import Retry, RetryBudget
 from inferlake.worker.reuse import Journal
 from inferlake.worker.rows import Lane
 from inferlake.worker.tracing import traced
-from inferlake.worker.transport import PyreqwestTransport, TransportSettings
+from inferlake.worker.transport import Http1Transport, TransportSettings
 from inferlake.worker.usage import Counted, Usage
 from inferlake.worker.window import Aimd, Paced, Window
 from inferlake_registry.client import AsyncClient, WorkerRegistry
@@ -119,7 +119,7 @@ class Engine:
         """Return the transport for a model's network settings."""
         key = TransportSettings(settings.connect_timeout_ms, settings.tls_ca)
         if key not in self._transports:
-            self._transports[key] = PyreqwestTransport(key)
+            self._transports[key] = Http1Transport(key)
         return self._transports[key]
 
     async def resolve(self, descriptor: CallDescriptor) -> ModelSnapshot:

@@ -1,45 +1,35 @@
-"""The transport that reaches real endpoints: pyreqwest, HTTP/1.1 with connections kept alive.
+"""The transport that reaches real endpoints: HTTP/1.1 over connections that are kept alive.
 
-Measured against httpx, aiohttp and others it costs the least CPU a call (about 50 microseconds). It follows no
-redirect, decompresses nothing (a small body cannot grow into a large one), reads a bounded body, and connects to
-addresses that ``inferlake_sql.location`` allows.
+It follows no redirect, decompresses nothing (a small body cannot grow into a large one), reads a bounded body, and
+connects to addresses that ``inferlake_sql.location`` allows.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
+import ssl
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
-from email.utils import formatdate
 from functools import partial
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
-from pyreqwest.client import Client, ClientBuilder
-from pyreqwest.exceptions import (
-    BodyDecodeError,
-    BuilderError,
-    ConnectError,
-    DetailedPyreqwestError,
-    PyreqwestError,
-    ReadError,
-    ReadTimeoutError,
-    RequestTimeoutError,
-)
-from pyreqwest.response import Response
+import httpx
 
 from inferlake.worker.calls import Break, HttpReply, TransportFailed
+from inferlake.worker.dialing import Peer, Proxy, dial, proxy_of
+from inferlake.worker.http1 import Connection
+from inferlake.worker.tls import tls_context
 from inferlake_sql.location import read_address, refuse_address
 
 BODY_LIMIT: Final = 16 << 20  # bytes of one answer
-_ERROR_LIMIT: Final = 1 << 20  # bytes of an error that are looked at; what follows is not even read
-_NO_CERTIFICATES: Final = "tls.ca holds no certificates in PEM form, or names no such file that this worker can read."
-_RESOLVED_FOR_S: Final = 30.0  # how long a checked address stays pinned
+_RESOLVED_FOR_S: Final = 30.0  # how long checked addresses stay pinned
+_IDLE_S: Final = 30.0  # an idle connection that is older is not used again: load balancers drop them after a minute
 _USER_AGENT: Final = "inferlake"
+_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,207 +41,184 @@ class TransportSettings:
     body_limit: int = BODY_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
-class _Pinned:
-    client: Client
-    addresses: tuple[str, ...]
-    expires: float
+class Route:
+    """The way to one URL: the addresses that were checked, and the connections to the first of them."""
+
+    def __init__(self, url: str, addresses: tuple[str, ...], proxy: Proxy | None, expires: float) -> None:
+        self.addresses = addresses
+        self.expires = expires  # when the addresses have to be looked at again
+        self._url = url
+        self._peer = Peer.of(url)
+        self._proxy = proxy
+        self._start = _request_start(url, None if self._peer.secure else proxy)
+        self._idle: deque[Connection] = deque()  # the one that was used last is the last
+        self._open: set[Connection] = set()
+        self._retired = False
+
+    def request(self, headers: dict[str, str], body: bytes) -> bytes:
+        """Return a request as it is sent. Raises ``TransportFailed`` for a header that is none."""
+        lines = [self._start]
+        for name, value in headers.items():
+            if not value.isprintable() or not _NAME.fullmatch(name):
+                raise _unsendable()
+            lines.append(f"{name}: {value}\r\n")
+        lines.append(f"content-length: {len(body)}\r\n\r\n")
+        try:
+            return "".join(lines).encode("latin-1") + body
+        except UnicodeEncodeError:
+            raise _unsendable() from None
+
+    def idle(self, now: float) -> Connection | None:
+        """Take the idle connection that was used last: those that are not needed grow old and are closed."""
+        while self._idle and self._idle[0].idle_since < now - _IDLE_S:
+            self._idle.popleft().abort()
+        return self._idle.pop() if self._idle else None
+
+    async def connect(self, body_limit: int, context: Callable[[], ssl.SSLContext]) -> Connection:
+        """Open another connection. Raises ``TransportFailed``."""
+        make = partial(Connection, body_limit, self._freed, self._lost)
+        address = self.addresses[0] if self.addresses else ""
+        connection = await dial(self._peer, address, self._proxy, context, make)
+        self._open.add(connection)
+        return connection
+
+    def towards(self, addresses: tuple[str, ...]) -> Route:
+        """Return the same way with its addresses in another order."""
+        return Route(self._url, addresses, self._proxy, self.expires)
+
+    def retire(self) -> None:
+        """Use no connection for another exchange."""
+        self._retired = True
+        while self._idle:
+            self._idle.pop().abort()
+
+    def close(self) -> None:
+        """Close all connections at once."""
+        self.retire()
+        for connection in tuple(self._open):
+            connection.abort()
+
+    def _freed(self, connection: Connection) -> None:
+        if self._retired:
+            connection.abort()
+        else:
+            self._idle.append(connection)
+
+    def _lost(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
 
 
-class PyreqwestTransport:
-    """Posts requests, with one pool of connections per host and port."""
+class Http1Transport:
+    """Posts requests, each over a connection of its own for as long as it takes."""
 
     def __init__(self, settings: TransportSettings) -> None:
         self._settings = settings
-        self._pinned: dict[str, _Pinned] = {}
+        self._routes: dict[str, Route] = {}
         self._resolving = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
+        self._context: ssl.SSLContext | None = None
 
     async def post(self, url: str, headers: dict[str, str], body: bytes, timeout_s: float) -> HttpReply:
         """Return the complete answer, or raise ``TransportFailed``."""
-        pinned = self._pinned.get(url)
-        if pinned is None or pinned.expires < self._loop.time():
-            pinned = await self._pin(url)
-        request = (
-            pinned.client.post(url)
-            .body_bytes(body)
-            .headers(headers)
-            .timeout(timedelta(seconds=timeout_s))
-            .build_streamed()
-        )
-        try:
-            async with request as response:
-                return await self._read(response)
-        except PyreqwestError as error:
-            raise self._failure(url, pinned, error) from None
+        now = self._loop.time()
+        route = self._routes.get(url)
+        connection = None
+        if route is not None and route.expires >= now:
+            connection = route.idle(now)
+        if route is None or connection is None:
+            route, connection = await self._connected(url, timeout_s)
+            timeout_s -= self._loop.time() - now
+        return await connection.exchange(route.request(headers, body), timeout_s)
 
     async def close(self) -> None:
         """Close all connections."""
-        for pinned in {id(pinned): pinned for pinned in self._pinned.values()}.values():
-            await pinned.client.close()
-        self._pinned.clear()
+        for route in self._routes.values():
+            route.close()
+        self._routes.clear()
 
-    async def _read(self, response: Response) -> HttpReply:
-        status, limit = response.status, self._settings.body_limit
-        read = await response.body_reader.read(limit + 1 if status < 300 else _ERROR_LIMIT)
-        body = b"" if read is None else read.to_bytes()
-        if len(body) > limit:
-            message = f"The answer is larger than {limit >> 20} MiB."
-            raise TransportFailed(Break.TOO_LARGE, message, http_status=status)
-        header = partial(_header, response)
-        if status == 200:
-            return HttpReply(200, body, header("content-type"), request_id=header("x-request-id"))
-        return HttpReply(
-            status,
-            body,
-            header("content-type"),
-            header("retry-after"),
-            header("retry-after-ms"),
-            header("x-request-id"),
-            header("date") or formatdate(usegmt=True),
-        )
+    async def _connected(self, url: str, timeout_s: float) -> tuple[Route, Connection]:
+        """Return a new connection, within the time for connecting and within the row's."""
+        try:
+            async with asyncio.timeout(min(timeout_s, self._settings.connect_timeout_ms / 1_000)):
+                route = await self._route(url)
+                try:
+                    return route, await route.connect(self._settings.body_limit, self._tls)
+                except TransportFailed as failed:
+                    if failed.kind is Break.CONNECT:
+                        self._rotate(url, route)
+                    raise
+        except TimeoutError:
+            raise TransportFailed(Break.CONNECT, "No connection within connect.timeout.ms.") from None
 
-    def _failure(self, url: str, pinned: _Pinned, error: PyreqwestError) -> TransportFailed:
-        failure = translate(error)
-        if failure.kind is Break.CONNECT:
-            self._rotate(url, pinned)
-        return failure
-
-    async def _pin(self, url: str) -> _Pinned:
-        """Resolve the URL's host, check the addresses, and return a client that connects to the first of them."""
+    async def _route(self, url: str) -> Route:
+        """Return the way to a URL, its host resolved and its addresses checked at most half a minute ago."""
         async with self._resolving:
-            known = self._pinned.get(url)
+            known = self._routes.get(url)
             if known is not None and known.expires >= self._loop.time():
                 return known
-            addresses = await self._addresses(url)
-            client = (
-                known.client if known is not None and known.addresses == addresses else self._client(url, addresses)
-            )
-            self._pinned[url] = _Pinned(client, addresses, self._loop.time() + _RESOLVED_FOR_S)
-            return self._pinned[url]
+            if self._settings.tls_ca is not None:
+                self._tls()  # what cannot be used is said at once, also where it is not needed
+            proxy = proxy_of(url)
+            addresses = await self._addresses(url, proxy)
+            expires = self._loop.time() + _RESOLVED_FOR_S
+            if known is not None and known.addresses == addresses:
+                known.expires = expires
+                return known
+            return self._replace(url, Route(url, addresses, proxy, expires))
 
-    def _rotate(self, url: str, failed: _Pinned) -> None:
+    def _replace(self, url: str, route: Route) -> Route:
+        before = self._routes.get(url)
+        if before is not None:
+            before.retire()
+        self._routes[url] = route
+        return route
+
+    def _rotate(self, url: str, failed: Route) -> None:
         """Let the next call try another address of the host, or resolve again when there was only one."""
-        if self._pinned.get(url) is not failed:
+        if self._routes.get(url) is not failed:
             return  # another call has already done it
-        if len(failed.addresses) < 2:
-            self._pinned[url] = _Pinned(failed.client, failed.addresses, 0.0)
-            return
-        addresses = (*failed.addresses[1:], failed.addresses[0])
-        self._pinned[url] = _Pinned(self._client(url, addresses), addresses, failed.expires)
+        first, *others = failed.addresses or ("",)
+        if others:
+            self._replace(url, failed.towards((*others, first)))
+        else:
+            failed.expires = 0.0
 
-    async def _addresses(self, url: str) -> tuple[str, ...]:
-        host = urlsplit(url).hostname or ""
-        literal = read_address(host)
-        if literal is None and _proxy(url) is not None:
+    async def _addresses(self, url: str, proxy: Proxy | None) -> tuple[str, ...]:
+        peer = Peer.of(url)
+        literal = read_address(peer.host)
+        if literal is None and proxy is not None:
             return ()  # the proxy resolves and connects: it is the guard
-        found = (str(literal),) if literal else await self._resolve(host, _port(url))
+        found = (str(literal),) if literal else await self._resolve(peer)
         allowed = tuple(address for address in found if refuse_address(ip_address(address)) is None)
         if not allowed:
             raise TransportFailed(Break.FORBIDDEN, "The endpoint's host has a link-local or metadata address only.")
         return allowed
 
-    async def _resolve(self, host: str, port: int) -> tuple[str, ...]:
+    async def _resolve(self, peer: Peer) -> tuple[str, ...]:
         try:
-            found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found = await self._loop.getaddrinfo(peer.host, peer.port, type=socket.SOCK_STREAM)
         except OSError:
             raise TransportFailed(Break.CONNECT, "The name of the endpoint's host cannot be resolved.") from None
         return tuple(dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in found))
 
-    def _client(self, url: str, addresses: tuple[str, ...]) -> Client:
-        builder = (
-            ClientBuilder()
-            .http1_only()
-            .follow_redirects(False)
-            .referer(False)
-            .gzip(False)
-            .brotli(False)
-            .zstd(False)
-            .deflate(False)
-            .user_agent(_USER_AGENT)
-            .connect_timeout(timedelta(milliseconds=self._settings.connect_timeout_ms))
-        )
-        if _proxy(url) is None:
-            builder = builder.no_proxy()
-            host = urlsplit(url).hostname or ""
-            if addresses and host != addresses[0]:
-                builder = builder.resolve(host, addresses[0], _port(url))
-        if self._settings.tls_ca is None:
-            return builder.build()
-        try:
-            return builder.add_root_certificate_pem(_pem(self._settings.tls_ca)).build()
-        except (OSError, BuilderError):
-            raise TransportFailed(Break.FORBIDDEN, _NO_CERTIFICATES) from None
+    def _tls(self) -> ssl.SSLContext:
+        if self._context is None:
+            self._context = tls_context(self._settings.tls_ca)
+        return self._context
 
 
-def _header(response: Response, name: str) -> str | None:
-    """Return a header of an answer; None for one that is no text, since it says nothing that we read."""
-    try:
-        return response.get_header(name)
-    except ValueError:
-        return None
+def _request_start(url: str, proxy: Proxy | None) -> str:
+    """Return what is the same in all requests to a URL: the first line, the host, and whom a proxy has to do with."""
+    target = httpx.URL(url)
+    path, host = target.raw_path.decode(), target.netloc.decode()
+    place = path if proxy is None else f"{target.scheme}://{host}{path}"
+    start = f"POST {place} HTTP/1.1\r\nhost: {host}\r\nuser-agent: {_USER_AGENT}\r\n"
+    if proxy is not None and proxy.authorization is not None:
+        start += f"proxy-authorization: {proxy.authorization}\r\n"
+    return start
 
 
-def _port(url: str) -> int:
-    parts = urlsplit(url)
-    return parts.port or (443 if parts.scheme == "https" else 80)
-
-
-def _proxy(url: str) -> str | None:
-    """Return the proxy that the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY) names for the URL."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.netloc):
-        return None
-    proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
-
-
-def _pem(text: str) -> bytes:
-    pem = text.encode() if text.lstrip().startswith("-----BEGIN") else Path(text).read_bytes()
-    if b"-----BEGIN CERTIFICATE-----" not in pem:
-        raise TransportFailed(Break.FORBIDDEN, _NO_CERTIFICATES)
-    return pem
-
-
-def translate(error: PyreqwestError) -> TransportFailed:
-    """Return our failure for one of pyreqwest's: the only place that knows its error classes.
-
-    Its classes do not tell a refused connection from one lost while waiting for the answer, nor a time-out of either;
-    the causes do ("client error (Connect)" and "client error (SendRequest)").
-    """
-    causes = _causes(error)
-    connecting = "client error (Connect)" in causes
-    if isinstance(error, RequestTimeoutError):
-        if connecting:
-            return TransportFailed(Break.CONNECT, "No connection within connect.timeout.ms.")
-        part = "an incomplete answer" if isinstance(error, ReadTimeoutError) else "no answer"
-        return TransportFailed(Break.TIMEOUT, f"The endpoint gave {part} in time.")
-    if "certificate" in causes:
-        return TransportFailed(Break.FORBIDDEN, "The endpoint's certificate is not trusted: see tls.ca.")
-    if connecting:
-        return TransportFailed(Break.CONNECT, f"No connection to the endpoint ({_connect_reason(causes)}).")
-    if isinstance(error, BodyDecodeError | ReadError):
-        return TransportFailed(Break.BODY, "The connection was lost in the middle of the answer.")
-    if isinstance(error, BuilderError):
-        return TransportFailed(Break.FORBIDDEN, "The request cannot be built: a header or the URL is not valid.")
-    if isinstance(error, ConnectError):
-        return TransportFailed(Break.RESET, "The connection was lost before an answer came.")
-    return TransportFailed(Break.RESET, "The endpoint did not answer in HTTP.")
-
-
-def _causes(error: PyreqwestError) -> str:
-    if not isinstance(error, DetailedPyreqwestError):
-        return str(error)
-    return " / ".join(cause["message"] for cause in error.details["causes"] or ())
-
-
-def _connect_reason(causes: str) -> str:
-    for sign, reason in (
-        ("refused", "refused"),
-        ("dns", "unknown host"),
-        ("reset", "reset"),
-        ("unreachable", "no route"),
-    ):
-        if sign in causes.lower():
-            return reason
-    return "failed"
+def _unsendable() -> TransportFailed:
+    return TransportFailed(Break.FORBIDDEN, "The request cannot be built: a header is not valid.")
