@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from inferlake.result import CallResult
 
+# Behind the response: everything but the error, which there is none, and the mark of a kept answer.
+_FIRST_KEPT: Final = CallResult._fields.index("http_status")
+_KEPT_END: Final = CallResult._fields.index("from_cache")
+
 
 def encode_answer(result: CallResult) -> bytes:
     """Return the bytes of an answer. Errors are never kept, so there is no place for them."""
     assert result.error_code is None and result.response is not None
-    return orjson.dumps(
-        [
-            result.response,
-            result.http_status,
-            result.finish_reason,
-            result.model,
-            result.version,
-            result.attempts,
-            result.latency_ms,
-            result.prompt_tokens,
-            result.completion_tokens,
-            result.cached_tokens,
-            result.reasoning_tokens,
-            result.cost,
-            result.request_id,
-        ]
-    )
+    return orjson.dumps((result[0], *result[_FIRST_KEPT:_KEPT_END]))
 
 
 def decode_answer(data: bytes | memoryview) -> CallResult:

@@ -22,14 +22,13 @@ from typing import Any, Final, TypeVar
 import uvloop
 
 from inferlake.call import CallDescriptor
-from inferlake.result import CallResult
 from inferlake.worker.answer import Source
 from inferlake.worker.answer_store import AnswerStore, application_directory
 from inferlake.worker.attempt import Attempt
 from inferlake.worker.breaker import Breaker, BreakerGate, Circuit
 from inferlake.worker.breaker_news import BreakerNews
 from inferlake.worker.calls import Sender, Transport
-from inferlake.worker.coalesce import Coalesce
+from inferlake.worker.coalesce import Coalesce, UnderWay
 from inferlake.worker.credentials import ModelHeaders, Renewing
 from inferlake.worker.errors import ModelUnusable
 from inferlake.worker.gather import Gather
@@ -84,7 +83,7 @@ class Engine:
         self._addresses: dict[str, AddressState] = {}
         self._claims: dict[str, Claims] = {}
         self._journals: dict[tuple[str, str], Journal] = {}
-        self._under_way: dict[bytes, asyncio.Future[CallResult]] = {}
+        self._under_way: UnderWay = {}
 
     def start(self) -> None:
         """Start the loop's thread.

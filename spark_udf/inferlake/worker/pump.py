@@ -93,6 +93,8 @@ class Pump:
             task.cancel()
         for lane in self._lanes.values():
             lane.window.on_room.discard(self._schedule)
+        for ready in self._ready.values():
+            ready.clear()
         self._set_output_timer(None)
 
     def _schedule(self) -> None:
@@ -128,10 +130,9 @@ class Pump:
             if not lane.window.try_enter():
                 return
             row = ready.popleft()
-            assert row.call is not None
-            row.call.placed = True
-            task = self._loop.create_task(self._run(row))
-            self._running[task] = row.call
+            call = _placed(row)
+            task = self._loop.create_task(self._work(lane, ready, row))
+            self._running[task] = call
             task.add_done_callback(self._ended)
 
     def _may_prepare(self) -> bool:
@@ -158,16 +159,27 @@ class Pump:
                 row.lane.window.on_room.add(self._schedule)
             self._ready[key].append(row)
 
-    async def _run(self, row: Row) -> None:
-        assert row.call is not None and row.lane is not None
-        try:
-            row.result = await row.lane.sender.send(row.call)
-        except CallFailed as failed:
-            row.result = self._fail(failed, row)
-            # Its frames hold the request and the client, and it is in them: they would stay until cycles are collected.
-            failed.__traceback__ = failed.__context__ = None
-        row.call = None
-        self._schedule()
+    async def _work(self, lane: Lane, ready: deque[Row], row: Row) -> None:
+        """Call for a row and go on with the next one for as long as there is a place: a task a place, not a row."""
+        send, window, task = lane.sender.send, lane.window, asyncio.current_task()
+        assert task is not None
+        while True:
+            call = row.call
+            assert call is not None
+            try:
+                row.result = await send(call)
+            except CallFailed as failed:
+                row.result = self._fail(failed, row)
+                # Its frames hold the request and the client, and it is in them: they would stay until cycles are
+                # collected.
+                failed.__traceback__ = failed.__context__ = None
+            row.call = None
+            self._schedule()
+            if not ready or not (window.may_hand_on() if call.placed else window.try_enter()):
+                return
+            row = ready.popleft()
+            call.placed = False
+            self._running[task] = _placed(row)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         # Here and not in the task: one that is cancelled before its first step runs none of its own code.
@@ -221,6 +233,13 @@ class Pump:
         if not self._over:
             self.cancel()
             self._emit(error)
+
+
+def _placed(row: Row) -> Call:
+    """Note that a row's call holds the place that has just been taken for it."""
+    assert row.call is not None
+    row.call.placed = True
+    return row.call
 
 
 def _size(columns: Iterable[object]) -> int:

@@ -38,7 +38,7 @@ def to_struct_array(results: Sequence[CallResult]) -> pa.StructArray:
 
 
 def _array(column: Sequence[object], type_: pa.DataType) -> pa.Array:
-    """Return the column; most batches have no error, no reasoning or no price, and such a one is not looked at twice."""
+    """Return the column; most batches have no error, no price or no reasoning at all."""
     return pa.nulls(len(column), type_) if column.count(None) == len(column) else pa.array(column, type_)
 
 

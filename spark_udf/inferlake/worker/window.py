@@ -81,6 +81,11 @@ class Window:
         self.in_use += 1
         return True
 
+    def may_hand_on(self) -> bool:
+        """Tell whether a call that ends may give its place to a new one: nobody was here before, and it fits."""
+        self._forget_gone()
+        return not self._waiting and self.in_use <= self.rule.limit and not self.paused
+
     def leave(self) -> None:
         """Give a place back."""
         self.in_use -= 1
