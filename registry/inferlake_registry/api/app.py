@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from sqlalchemy import select
@@ -17,7 +16,8 @@ from inferlake_registry.api import models, problems, rejected, runs, statements
 from inferlake_registry.api.last_resort import LastResort
 from inferlake_registry.api.metrics import render
 from inferlake_registry.api.state import State, clock
-from inferlake_registry.contract.problems import BadSetting, Unauthorised
+from inferlake_registry.api.token_guard import TokenGuard
+from inferlake_registry.contract.problems import BadSetting
 from inferlake_registry.services.properties import some_secret
 from inferlake_registry.services.schedule import Prober
 from inferlake_registry.settings import Settings
@@ -41,7 +41,8 @@ def build_app(settings: Settings, pages: Callable[[State], APIRouter]) -> FastAP
 
     app = FastAPI(title="Inferlake registry", lifespan=lifespan, docs_url=None, redoc_url=None)
     problems.install(app)
-    _require_token(app, settings)
+    if settings.token is not None:
+        app.add_middleware(TokenGuard, token=settings.token)
     app.add_middleware(LastResort)
     _operations(app, state)
     for build in (statements.build_router, models.build_router, runs.build_router, rejected.build_router, pages):
@@ -60,19 +61,6 @@ def _open(settings: Settings) -> State:
     if encrypted is not None:
         ring.decrypt(encrypted)
     return State(database, ring, settings)
-
-
-def _require_token(app: FastAPI, settings: Settings) -> None:
-    if settings.token is None:
-        return
-    expected = f"Bearer {settings.token.reveal()}".encode()
-
-    @app.middleware("http")
-    async def guard(request: Request, following: Callable[[Request], Awaitable[Response]]) -> Response:
-        given = request.headers.get("authorization", "").encode()
-        if request.url.path.startswith("/v1/") and not hmac.compare_digest(given, expected):
-            return problems.problem(Unauthorised())
-        return await following(request)
 
 
 def _operations(app: FastAPI, state: State) -> None:
