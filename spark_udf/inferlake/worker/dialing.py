@@ -13,11 +13,13 @@ from typing import Final, cast
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+import httpx
+
 from inferlake.worker.calls import Break, TransportFailed
 from inferlake.worker.http1 import HEAD_LIMIT, Connection
 
 _PORTS: Final = {"http": 80, "https": 443}
-_ANSWERED: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})[ \r]")
+_ANSWERED: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})[ \r].*?\r\n\r\n", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,9 @@ class Peer:
     port: int
 
     @classmethod
-    def of(cls, url: str) -> Peer:
-        """Return the peer that a URL names."""
-        parts = urlsplit(url)
-        return cls(parts.scheme == "https", parts.hostname or "", parts.port or _PORTS[parts.scheme])
+    def of(cls, url: httpx.URL) -> Peer:
+        """Return the peer that an http or https URL names."""
+        return cls(url.scheme == "https", url.raw_host.decode(), url.port or _PORTS[url.scheme])
 
     @property
     def authority(self) -> str:
@@ -53,21 +54,28 @@ class Peer:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def proxy_of(url: str) -> Proxy | None:
+def proxy_of(url: httpx.URL) -> Proxy | None:
     """Return the proxy that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY name for a URL.
 
-    Raises ``TransportFailed`` for one that is neither http nor https.
+    Raises ``TransportFailed`` for one that cannot be used; what is wrong with it could be part of a password.
     """
-    parts = urlsplit(url)
-    if proxy_bypass(parts.netloc.rpartition("@")[2]):
+    if proxy_bypass(url.netloc.decode()):
         return None
     proxies = getproxies()
-    named = proxies.get(parts.scheme) or proxies.get("all")
+    named = proxies.get(url.scheme) or proxies.get("all")
     if not named:
         return None
-    proxy = urlsplit(named if "://" in named else f"http://{named}")
+    try:
+        return _read_proxy(named if "://" in named else f"http://{named}")
+    except ValueError:
+        message = "The proxy of the environment is neither an http nor an https address."
+        raise TransportFailed(Break.FORBIDDEN, message) from None
+
+
+def _read_proxy(text: str) -> Proxy:
+    proxy = urlsplit(text)
     if proxy.scheme not in _PORTS or not proxy.hostname:
-        raise TransportFailed(Break.FORBIDDEN, "The proxy of the environment is neither an http nor an https address.")
+        raise ValueError("no proxy")
     authorization = None
     if proxy.username is not None:
         pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"

@@ -16,9 +16,11 @@ from typing import Final, cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from inferlake.worker.calls import Break, HttpReply, TransportFailed
+from inferlake.worker.window import EARLY_S
 
-HEAD_LIMIT: Final = 256 << 10  # bytes of an answer's status line and headers
+HEAD_LIMIT: Final = 256 << 10  # bytes without one of the body: a head, or what stands between and behind chunks
 ERROR_LIMIT: Final = 1 << 20  # bytes of an error that are looked at; what follows is not even read
+_BEGINNING: Final = b"HTTP/1."
 _READ: Final = frozenset({b"content-type", b"retry-after", b"retry-after-ms", b"x-request-id", b"date"})
 
 
@@ -43,34 +45,41 @@ class Connection(asyncio.Protocol):
         self._forget_answer()
 
     def _forget_answer(self) -> None:
-        self._begun = False  # any byte of the answer is here
-        self._head_bytes = 0
+        self._first = b""  # the first piece: not empty means that an answer has begun
+        self._bodiless = 0  # bytes since the last one of the body
         self._status = 0  # once the head is complete
         self._room = 0  # bytes that the body may still have
         self._sized = False  # the head says where the body ends
         self._keep = False
         self._complete = False
         self._headers: dict[bytes, bytes] = {}
-        self._body: list[bytes] = []
+        self._body = bytearray()
+
+    @property
+    def usable(self) -> bool:
+        """Whether a request can be sent: the other end may have closed the connection since it was last used."""
+        return self._transport is not None and not self._transport.is_closing()
 
     async def exchange(self, request: bytes, timeout_s: float) -> HttpReply:
         """Send a request and return its answer. Raises ``TransportFailed``; the connection is closed then."""
         assert self._transport is not None
         answer: asyncio.Future[HttpReply] = self._loop.create_future()
         self._answer = answer
-        self._deadline = self._loop.call_later(timeout_s, self._late)
+        self._deadline = self._loop.call_later(timeout_s + EARLY_S, self._late)
         self._transport.write(request)
         try:
             return await answer
         except asyncio.CancelledError:
-            self.abort()
+            if self._answer is answer:  # else the answer was here already, and the connection may be another call's
+                self.abort()
             raise
 
     def abort(self) -> None:
-        """Close the connection at once."""
-        self._end()
-        if self._transport is not None:
-            self._transport.abort()
+        """Close the connection at once; an exchange that is under way fails."""
+        if self._first:
+            self._fail(Break.BODY, "The connection was lost in the middle of the answer.")
+        else:
+            self._fail(Break.RESET, "The connection was lost before an answer came.")
 
     # What the event loop calls.
 
@@ -83,34 +92,35 @@ class Connection(asyncio.Protocol):
         if self._answer is None:  # nobody asked: what follows could be taken for the next answer
             self.abort()
             return
-        self._begun = True
-        if not self._status:
-            self._head_bytes += len(data)
+        if not self._first:
+            self._first = data
+        self._bodiless += len(data)
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
-            self._fail(Break.RESET, "The endpoint did not answer in HTTP.")
-            return
+            if not self._complete:
+                # What begins like an answer may be one that was paid, however badly it goes on.
+                kind = Break.BODY if _BEGINNING.startswith(self._first[: len(_BEGINNING)]) else Break.RESET
+                self._fail(kind, "The endpoint did not answer in HTTP.")
+                return
+            self._keep = False  # the answer is whole, and what follows it is not for us
         if self._complete:
             self._finish()
-        elif not self._status and self._head_bytes > HEAD_LIMIT:
-            self._fail(Break.RESET, f"The headers of the answer are larger than {HEAD_LIMIT >> 10} KiB.")
         elif self._room < 0:
             self._overflow()
+        elif self._bodiless > HEAD_LIMIT:
+            self._fail(Break.BODY, f"The headers of the answer are larger than {HEAD_LIMIT >> 10} KiB.")
+
+    def eof_received(self) -> None:
+        """Take the other end's last byte for the end of an answer that has no other; the connection closes."""
+        if self._status and not self._sized:
+            self._finish()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Learn that the connection is gone: the end of an answer without a length, else its loss."""
+        """Learn that the connection is gone, and with it an answer that is not whole."""
         self._transport = None
         self._on_lost(self)
-        if self._answer is None:
-            return
-        if self._status and not self._sized and exc is None:
-            self._keep = False
-            self._finish()
-        elif self._begun:
-            self._fail(Break.BODY, "The connection was lost in the middle of the answer.")
-        else:
-            self._fail(Break.RESET, "The connection was lost before an answer came.")
+        self.abort()
 
     # What the parser calls.
 
@@ -126,7 +136,7 @@ class Connection(asyncio.Protocol):
         name = name.lower()
         if name in _READ:
             self._headers.setdefault(name, value)
-        elif name in (b"content-length", b"transfer-encoding"):
+        elif name == b"content-length" or (name == b"transfer-encoding" and b"chunked" in value.lower()):
             self._sized = True
 
     def on_headers_complete(self) -> None:
@@ -141,9 +151,10 @@ class Connection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         """Keep a piece of the body, as long as there is room."""
-        if not self._complete:
+        if self._status and not self._complete:
             self._room -= len(data)
-            self._body.append(data)
+            self._bodiless = 0
+            self._body += data
 
     def on_message_complete(self) -> None:
         """Learn that the answer is whole, unless it was an interim one."""
@@ -159,14 +170,15 @@ class Connection(asyncio.Protocol):
         if self._room < 0:
             self._overflow()
             return
-        reply = _reply(self._status, b"".join(self._body), self._headers)
+        reply = _reply(self._status, bytes(self._body), self._headers)
         keep = self._keep
         answer = self._end()
-        if not keep:
-            self.abort()
-        elif self._transport is not None:
+        # An answer may come before the request was sent to its end: the rest of it must not meet the next one.
+        if keep and self._transport is not None and not self._transport.get_write_buffer_size():
             self.idle_since = self._loop.time()
             self._on_free(self)
+        else:
+            self.abort()
         if answer is not None and not answer.done():
             answer.set_result(reply)
 
@@ -176,13 +188,13 @@ class Connection(asyncio.Protocol):
             message = f"The answer is larger than {self._body_limit >> 20} MiB."
             self._fail(Break.TOO_LARGE, message, self._status)
         else:
-            self._body = [b"".join(self._body)[:ERROR_LIMIT]]
+            del self._body[ERROR_LIMIT:]
             self._room = 0
             self._keep = False
             self._finish()
 
     def _late(self) -> None:
-        part = "an incomplete answer" if self._begun else "no answer"
+        part = "an incomplete answer" if self._first else "no answer"
         self._fail(Break.TIMEOUT, f"The endpoint gave {part} in time.")
 
     def _fail(self, kind: Break, message: str, status: int | None = None) -> None:

@@ -11,6 +11,7 @@ import httpx
 from inferlake.worker.calls import Break, TransportFailed
 
 _NO_CERTIFICATES: Final = "tls.ca holds no certificates in PEM form, or names no such file that this worker can read."
+_NO_AUTHORITIES: Final = "SSL_CERT_FILE or SSL_CERT_DIR names no certificates that this worker can read."
 
 
 def tls_context(tls_ca: str | None) -> ssl.SSLContext:
@@ -19,7 +20,10 @@ def tls_context(tls_ca: str | None) -> ssl.SSLContext:
     The usual authorities are those of httpx: certifi's, or what ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` name. Raises
     ``TransportFailed``.
     """
-    context = httpx.create_ssl_context()
+    try:
+        context = httpx.create_ssl_context()
+    except OSError:
+        raise TransportFailed(Break.FORBIDDEN, _NO_AUTHORITIES) from None
     context.set_alpn_protocols(["http/1.1"])
     if tls_ca is not None:
         try:

@@ -10,7 +10,7 @@ import asyncio
 import re
 import socket
 import ssl
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -42,49 +42,52 @@ class TransportSettings:
 
 
 class Route:
-    """The way to one URL: the addresses that were checked, and the connections to the first of them."""
+    """The way to one URL: the addresses that were checked, and the connections to them."""
 
-    def __init__(self, url: str, addresses: tuple[str, ...], proxy: Proxy | None, expires: float) -> None:
-        self.addresses = addresses
-        self.expires = expires  # when the addresses have to be looked at again
-        self._url = url
+    def __init__(
+        self, url: httpx.URL, addresses: tuple[str, ...], proxy: Proxy | None, opened: set[Connection]
+    ) -> None:
+        self.expires = 0.0  # when the addresses have to be looked at again
+        self._addresses = addresses
         self._peer = Peer.of(url)
         self._proxy = proxy
-        self._start = _request_start(url, None if self._peer.secure else proxy)
+        self.start = _request_start(url, None if self._peer.secure else proxy)
         self._idle: deque[Connection] = deque()  # the one that was used last is the last
-        self._open: set[Connection] = set()
+        self._opened = opened  # those of all routes of a transport
         self._retired = False
 
-    def request(self, headers: dict[str, str], body: bytes) -> bytes:
-        """Return a request as it is sent. Raises ``TransportFailed`` for a header that is none."""
-        lines = [self._start]
-        for name, value in headers.items():
-            if not value.isprintable() or not _NAME.fullmatch(name):
-                raise _unsendable()
-            lines.append(f"{name}: {value}\r\n")
-        lines.append(f"content-length: {len(body)}\r\n\r\n")
-        try:
-            return "".join(lines).encode("latin-1") + body
-        except UnicodeEncodeError:
-            raise _unsendable() from None
+    def leads(self, addresses: tuple[str, ...], proxy: Proxy | None) -> bool:
+        """Tell whether this is the way to these addresses, in whatever order."""
+        return self._proxy == proxy and set(self._addresses) == set(addresses)
 
     def idle(self, now: float) -> Connection | None:
         """Take the idle connection that was used last: those that are not needed grow old and are closed."""
         while self._idle and self._idle[0].idle_since < now - _IDLE_S:
             self._idle.popleft().abort()
-        return self._idle.pop() if self._idle else None
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.usable:
+                return connection
+        return None
 
     async def connect(self, body_limit: int, context: Callable[[], ssl.SSLContext]) -> Connection:
-        """Open another connection. Raises ``TransportFailed``."""
+        """Open another connection, to the first address that takes it. Raises ``TransportFailed``."""
         make = partial(Connection, body_limit, self._freed, self._lost)
-        address = self.addresses[0] if self.addresses else ""
-        connection = await dial(self._peer, address, self._proxy, context, make)
-        self._open.add(connection)
-        return connection
-
-    def towards(self, addresses: tuple[str, ...]) -> Route:
-        """Return the same way with its addresses in another order."""
-        return Route(self._url, addresses, self._proxy, self.expires)
+        failed = TransportFailed(Break.CONNECT, "No connection to the endpoint (closed).")
+        for address in self._addresses or ("",):
+            try:
+                connection = await dial(self._peer, address, self._proxy, context, make)
+            except BaseException as error:  # also when the time was over: the address may be one that never answers
+                self._try_last(address)
+                if not isinstance(error, TransportFailed) or error.kind is not Break.CONNECT:
+                    raise
+                failed = error
+            else:
+                if connection.usable:
+                    self._opened.add(connection)
+                    return connection
+        self.expires = 0.0  # the name may have other addresses by now
+        raise failed
 
     def retire(self) -> None:
         """Use no connection for another exchange."""
@@ -92,11 +95,10 @@ class Route:
         while self._idle:
             self._idle.pop().abort()
 
-    def close(self) -> None:
-        """Close all connections at once."""
-        self.retire()
-        for connection in tuple(self._open):
-            connection.abort()
+    def _try_last(self, address: str) -> None:
+        """Let the next connection begin with another address, unless that has been seen to already."""
+        if self._addresses[:1] == (address,):
+            self._addresses = (*self._addresses[1:], address)
 
     def _freed(self, connection: Connection) -> None:
         if self._retired:
@@ -105,7 +107,7 @@ class Route:
             self._idle.append(connection)
 
     def _lost(self, connection: Connection) -> None:
-        self._open.discard(connection)
+        self._opened.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
 
@@ -116,12 +118,15 @@ class Http1Transport:
     def __init__(self, settings: TransportSettings) -> None:
         self._settings = settings
         self._routes: dict[str, Route] = {}
-        self._resolving = asyncio.Lock()
+        self._resolving: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._opened: set[Connection] = set()
+        self._closed = False
         self._loop = asyncio.get_running_loop()
         self._context: ssl.SSLContext | None = None
 
     async def post(self, url: str, headers: dict[str, str], body: bytes, timeout_s: float) -> HttpReply:
         """Return the complete answer, or raise ``TransportFailed``."""
+        head = _request_head(headers, len(body))
         now = self._loop.time()
         route = self._routes.get(url)
         connection = None
@@ -130,63 +135,49 @@ class Http1Transport:
         if route is None or connection is None:
             route, connection = await self._connected(url, timeout_s)
             timeout_s -= self._loop.time() - now
-        return await connection.exchange(route.request(headers, body), timeout_s)
+        return await connection.exchange(b"".join((route.start, head, body)), timeout_s)
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; requests under way fail."""
+        self._closed = True
         for route in self._routes.values():
-            route.close()
-        self._routes.clear()
+            route.retire()
+        for connection in tuple(self._opened):
+            connection.abort()
 
     async def _connected(self, url: str, timeout_s: float) -> tuple[Route, Connection]:
-        """Return a new connection, within the time for connecting and within the row's."""
+        """Return a connection, within the time for connecting and within the row's."""
+        began = self._loop.time()
         try:
             async with asyncio.timeout(min(timeout_s, self._settings.connect_timeout_ms / 1_000)):
                 route = await self._route(url)
-                try:
-                    return route, await route.connect(self._settings.body_limit, self._tls)
-                except TransportFailed as failed:
-                    if failed.kind is Break.CONNECT:
-                        self._rotate(url, route)
-                    raise
+                connection = route.idle(began) or await route.connect(self._settings.body_limit, self._tls)
         except TimeoutError:
             raise TransportFailed(Break.CONNECT, "No connection within connect.timeout.ms.") from None
+        if self._closed or self._loop.time() - began >= timeout_s:
+            connection.abort()  # what is sent now could be paid, and nobody would wait for its answer
+            raise TransportFailed(Break.CONNECT, "No connection within the time of the call.")
+        return route, connection
 
     async def _route(self, url: str) -> Route:
         """Return the way to a URL, its host resolved and its addresses checked at most half a minute ago."""
-        async with self._resolving:
+        async with self._resolving[url]:
             known = self._routes.get(url)
             if known is not None and known.expires >= self._loop.time():
                 return known
             if self._settings.tls_ca is not None:
                 self._tls()  # what cannot be used is said at once, also where it is not needed
-            proxy = proxy_of(url)
-            addresses = await self._addresses(url, proxy)
-            expires = self._loop.time() + _RESOLVED_FOR_S
-            if known is not None and known.addresses == addresses:
-                known.expires = expires
-                return known
-            return self._replace(url, Route(url, addresses, proxy, expires))
+            target = _read_url(url)
+            proxy = proxy_of(target)
+            addresses = await self._addresses(Peer.of(target), proxy)
+            if known is None or not known.leads(addresses, proxy):
+                if known is not None:
+                    known.retire()
+                known = self._routes[url] = Route(target, addresses, proxy, self._opened)
+            known.expires = self._loop.time() + _RESOLVED_FOR_S
+            return known
 
-    def _replace(self, url: str, route: Route) -> Route:
-        before = self._routes.get(url)
-        if before is not None:
-            before.retire()
-        self._routes[url] = route
-        return route
-
-    def _rotate(self, url: str, failed: Route) -> None:
-        """Let the next call try another address of the host, or resolve again when there was only one."""
-        if self._routes.get(url) is not failed:
-            return  # another call has already done it
-        first, *others = failed.addresses or ("",)
-        if others:
-            self._replace(url, failed.towards((*others, first)))
-        else:
-            failed.expires = 0.0
-
-    async def _addresses(self, url: str, proxy: Proxy | None) -> tuple[str, ...]:
-        peer = Peer.of(url)
+    async def _addresses(self, peer: Peer, proxy: Proxy | None) -> tuple[str, ...]:
         literal = read_address(peer.host)
         if literal is None and proxy is not None:
             return ()  # the proxy resolves and connects: it is the guard
@@ -209,15 +200,38 @@ class Http1Transport:
         return self._context
 
 
-def _request_start(url: str, proxy: Proxy | None) -> str:
+def _read_url(text: str) -> httpx.URL:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        url = httpx.URL()
+    if url.scheme not in ("http", "https") or not url.raw_host:
+        raise TransportFailed(Break.FORBIDDEN, "The endpoint's address is not a valid http or https URL.")
+    return url
+
+
+def _request_start(url: httpx.URL, proxy: Proxy | None) -> bytes:
     """Return what is the same in all requests to a URL: the first line, the host, and whom a proxy has to do with."""
-    target = httpx.URL(url)
-    path, host = target.raw_path.decode(), target.netloc.decode()
-    place = path if proxy is None else f"{target.scheme}://{host}{path}"
+    path, host = url.raw_path.decode(), url.netloc.decode()
+    place = path if proxy is None else f"{url.scheme}://{host}{path}"
     start = f"POST {place} HTTP/1.1\r\nhost: {host}\r\nuser-agent: {_USER_AGENT}\r\n"
     if proxy is not None and proxy.authorization is not None:
         start += f"proxy-authorization: {proxy.authorization}\r\n"
-    return start
+    return start.encode("ascii")
+
+
+def _request_head(headers: dict[str, str], length: int) -> bytes:
+    """Return a request's own headers. Raises ``TransportFailed`` for one that is none."""
+    lines = []
+    for name, value in headers.items():
+        if not value.isprintable() or not _NAME.fullmatch(name):
+            raise _unsendable()
+        lines.append(f"{name}: {value}\r\n")
+    lines.append(f"content-length: {length}\r\n\r\n")
+    try:
+        return "".join(lines).encode("latin-1")
+    except UnicodeEncodeError:
+        raise _unsendable() from None
 
 
 def _unsendable() -> TransportFailed:
