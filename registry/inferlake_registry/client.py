@@ -1,7 +1,8 @@
 """Client of the registry: the contract's values in and out, errors of the family, no retries.
 
-``Client`` is for the driver, the command line and the serve apps, ``AsyncClient`` for the engine's loop in a worker.
-Both translate everything that httpx can raise in one place.
+``Client`` is for the driver, the command line and the serve apps, ``AsyncClient`` for the engine's loop in a worker,
+which brings a way of its own to carry what it asks several times a second. What the registry answers is read in one
+place, and what httpx can raise is translated in one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar
 from urllib.parse import quote, urlencode
@@ -178,26 +181,65 @@ class Client:
     def get(self, path: str) -> JsonValue:
         """Return the JSON document at a path below the registry's address."""
         with _translated(self.url):
-            return _document(self.url, self._http.get(path))
+            return _document(self.url, _reply(self._http.get(path)))
 
     def _ask(self, kind: type[T], path: str, body: JsonValue) -> T:
         return _decoded(self.url, kind, self._send(path, body))
 
     def _send(self, path: str, body: JsonValue) -> JsonValue:
         with _translated(self.url):
-            return _document(self.url, self._http.post(path, json=body))
+            return _document(self.url, _reply(self._http.post(path, json=body)))
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back over HTTP, whatever its status."""
+
+    status: int
+    content_type: str | None
+    content: bytes
+
+
+class Carrier(Protocol):
+    """Carries the requests of an ``AsyncClient`` to one registry."""
+
+    async def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Return what the registry answers to a JSON body. Raises RegistryUnreachable."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class HttpxCarrier:
+    """Carries requests by httpx."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._http = httpx.AsyncClient(base_url=url, timeout=_TIMEOUT, trust_env=False)
+
+    async def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Return what the registry answers. Raises RegistryUnreachable."""
+        with _translated(self._url):
+            return _reply(await self._http.post(path, headers=headers, content=body))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
 
 
 class AsyncClient:
     """Asynchronous client; it belongs to the loop that it is used on."""
 
-    def __init__(self, url: str = DEFAULT_URL, token: Secret | None = None) -> None:
+    def __init__(self, url: str = DEFAULT_URL, token: Secret | None = None, carrier: Carrier | None = None) -> None:
         self.url = _address(url)
-        self._http = httpx.AsyncClient(base_url=self.url, headers=_headers(token), timeout=_TIMEOUT, trust_env=False)
+        self._token = token
+        self._carrier = carrier or HttpxCarrier(self.url)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        await self._carrier.close()
 
     async def resolve(self, reference: str, *, case_sensitive: bool = False) -> ModelSnapshot:
         """Return the model that a call names. Raises ModelNotFound, VersionNotFound, ModelDisabled."""
@@ -229,8 +271,8 @@ class AsyncClient:
         return _decoded(self.url, kind, await self._send(path, body))
 
     async def _send(self, path: str, body: JsonValue) -> JsonValue:
-        with _translated(self.url):
-            return _document(self.url, await self._http.post(path, json=body))
+        headers = {**_headers(self._token), "content-type": "application/json"}
+        return _document(self.url, await self._carrier.post(path, headers, json.dumps(body).encode()))
 
 
 def _address(url: str) -> str:
@@ -247,6 +289,7 @@ def _headers(token: Secret | None) -> dict[str, str]:
     return headers
 
 
+@cache
 def _user() -> str:
     """Return who the history is to name; a container's user may have no name."""
     try:
@@ -293,16 +336,20 @@ def _cause(error: httpx.TransportError) -> str:
     return "the connection broke"
 
 
-def _document(url: str, response: httpx.Response) -> JsonValue:
+def _reply(response: httpx.Response) -> Reply:
+    return Reply(response.status_code, response.headers.get("content-type"), response.content)
+
+
+def _document(url: str, reply: Reply) -> JsonValue:
     try:
-        document: JsonValue = response.json() if response.content else None
+        document: JsonValue = json.loads(reply.content) if reply.content else None
     except (json.JSONDecodeError, UnicodeDecodeError):
-        raise RegistryProtocolError(url, response.status_code) from None
-    if response.is_success:
+        raise RegistryProtocolError(url, reply.status) from None
+    if httpx.codes.is_success(reply.status):
         return document
-    if response.headers.get("content-type", "").startswith(PROBLEM_MEDIA_TYPE) and isinstance(document, dict):
+    if (reply.content_type or "").startswith(PROBLEM_MEDIA_TYPE) and isinstance(document, dict):
         raise from_problem(document)
-    raise RegistryProtocolError(url, response.status_code)
+    raise RegistryProtocolError(url, reply.status)
 
 
 def _decoded(url: str, kind: type[T], document: JsonValue) -> T:

@@ -34,6 +34,7 @@ from inferlake.worker.errors import ModelUnusable
 from inferlake.worker.gather import Gather
 from inferlake.worker.limit import LeaseBook, Limit, LimitedModel
 from inferlake.worker.pay_once import Claims, PayOnce
+from inferlake.worker.registry_link import RegistryLink
 from inferlake.worker.request import request_form
 from inferlake.worker.retry import Retry, RetryBudget
 from inferlake.worker.reuse import Journal
@@ -111,7 +112,7 @@ class Engine:
         """Return the client of a registry."""
         if url not in self._registries:
             token = os.environ.get(TOKEN_VARIABLE)
-            self._registries[url] = AsyncClient(url, Secret(token) if token else None)
+            self._registries[url] = AsyncClient(url, Secret(token) if token else None, RegistryLink(url))
         return self._registries[url]
 
     def transport(self, settings: CallSettings) -> Transport:
