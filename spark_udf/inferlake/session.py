@@ -19,6 +19,7 @@ from inferlake.errors import RegistryOutOfReach
 from inferlake.interceptor import intercept, release
 from inferlake.output_buffer import restore_output_buffer, shrink_output_buffer
 from inferlake.routing.restoring import restore_tables
+from inferlake.session_kind import is_connect
 from inferlake.shipping import make_zip, shipped_already
 from inferlake.spark_errors import leave_errors, translate_errors
 from inferlake.sql_functions import register_functions
@@ -159,7 +160,7 @@ def _is_local(master: str) -> bool:
 
 def _context(spark: SparkSession) -> Any:
     """Return the SparkContext of a classic session; None for a Connect session, which has none."""
-    if "connect" in type(spark).__module__.split("."):
+    if is_connect(spark):
         return None
     return spark.sparkContext
 

@@ -7,11 +7,13 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+from inferlake.session_kind import is_connect
+
 
 @contextmanager
 def told_to_tasks(spark: SparkSession, name: str) -> Iterator[None]:
     """Set a property to ``true`` for all jobs that this thread starts meanwhile. A Connect client has none to set."""
-    if "connect" in type(spark).__module__.split("."):
+    if is_connect(spark):
         yield
         return
     context = spark.sparkContext

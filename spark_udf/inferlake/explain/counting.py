@@ -13,11 +13,11 @@ from pyspark.sql import functions as sf
 from inferlake.calling import EXPLAINING_PROPERTY
 from inferlake.explain.figures import Figures
 from inferlake.explain.inputs import NeedsAnswers, free_input
-from inferlake.explain.plan_tree import Jvm
 from inferlake.explain.planned_calls import PlannedCall
 from inferlake.explain.rendered_requests import REQUEST_DDL, rendered_requests
 from inferlake.explain.sources import Source, evaluations, sources
 from inferlake.iterator_udf import iterator_udf
+from inferlake.plan_tree import Jvm
 from inferlake.task_property import told_to_tasks
 from inferlake.worker.errors import CalledWhileExplaining
 from inferlake_sql.errors import NotSupported

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from inferlake.explain.places import Place, places_of
-from inferlake.explain.plan_tree import Expression, Jvm, Node, children, ids, items, referenced, walk
+from inferlake.plan_tree import Expression, Jvm, Node, children, ids, items, referenced, walk
 
 _EVALUATIONS: Final = frozenset({"ArrowEvalPython", "BatchEvalPython"})
 # Joins that put no null in a value's place.

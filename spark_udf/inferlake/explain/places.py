@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from pyspark import Broadcast
-from pyspark.serializers import CPickleSerializer
-
-from inferlake.calling import Callee, UnplannedCall, callee_of
-from inferlake.explain.plan_tree import Expression, Node, children, items, walk
+from inferlake.calling import Callee, UnplannedCall
+from inferlake.plan_callee import callee_in, command_of, is_ours
+from inferlake.plan_tree import Expression, Node, children, items, walk
 from inferlake_sql.errors import ModelNotConstant, NotSupported
 
 _EVALUATION: Final = "ArrowEvalPython"  # the same name in optimised and in physical plans
-_NAMES: Final = ("ai_function", "try_ai_function")
 _CUTS_OFF: Final = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
 _READS_ALL: Final = frozenset({"Aggregate", "Sort", "Window"})  # before they give out their first row
 
@@ -63,22 +60,15 @@ def places_of(node: Node, *, is_cut_off: bool = False) -> Iterator[Place]:
     if node.nodeName() != _EVALUATION:
         return
     for function in items(node.udfs()):
-        if not function.name().startswith(_NAMES):
+        if not is_ours(function):
             continue
-        command = bytes(function.func().command().unsafeArray())
-        callee = callee_of(_function(command))
+        command = command_of(function)
+        callee = callee_in(command)
         if callee is not None:
             arguments = tuple(items(function.children()))
             reference = _reference(callee, arguments)
             identity = hashlib.sha256(command + reference.encode()).hexdigest()
             yield Place(function.name(), identity, callee, reference, arguments, node, is_cut_off)
-
-
-def _function(command: bytes) -> Any:
-    """Return the function of a pickled command; Spark broadcasts a large one."""
-    read: Callable[[bytes], Any] = CPickleSerializer().loads
-    content = read(command)
-    return (read(content.value) if isinstance(content, Broadcast) else content)[0]
 
 
 def _reference(callee: Callee, arguments: tuple[Expression, ...]) -> str:

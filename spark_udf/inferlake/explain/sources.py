@@ -8,8 +8,8 @@ from typing import Any
 
 from inferlake.explain.inputs import repeats
 from inferlake.explain.places import Place
-from inferlake.explain.plan_tree import Jvm
 from inferlake.explain.planned_calls import PlannedCall
+from inferlake.plan_tree import Jvm
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from inferlake.explain.places import find_places
 from inferlake.explain.planned_calls import planned_calls
 from inferlake.explain.statistics import approximated
 from inferlake.query_planning import PlannedQuery
+from inferlake.session_kind import is_connect
 from inferlake_sql.errors import NotSupported
 from inferlake_sql.scan import leading_words
 
@@ -23,7 +24,7 @@ _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 
 def require_explainable(spark: SparkSession, query: str) -> None:
     """Raise NotSupported for what cannot be explained: a session without a plan at hand, or no query."""
-    if "connect" in type(spark).__module__.split("."):
+    if is_connect(spark):
         raise NotSupported(
             "EXPLAIN AI in a Spark Connect session",
             "Run it in a classic session. Here the input's distinct rows are the calls that it takes at most.",

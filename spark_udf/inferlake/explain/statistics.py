@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from inferlake.explain.figures import Figures
 from inferlake.explain.places import Place
-from inferlake.explain.plan_tree import Expression, Jvm, Node, children
 from inferlake.explain.planned_calls import PlannedCall
 from inferlake.explain.prompt_tokens import BYTES_A_TOKEN
 from inferlake.explain.sources import Source, evaluations, sources
+from inferlake.plan_tree import Expression, Jvm, Node, children
 
 _UNKNOWN_BYTES: Final = 1 << 62  # Spark takes the largest number for what it knows nothing about
 
