@@ -1,7 +1,7 @@
 """Finished answers of one application on one host: a request is paid once however often Spark repeats it.
 
-An LMDB file that all worker processes of the application share: a key is the hash of a request (``KeyMaker``), its
-value either an answer or a claim. A claim says that a process is calling; the others wait for its answer. Claims end
+An LMDB file that all worker processes of the application share: a key is the hash of a request (``KeyMaker``), and has
+either an answer or a claim. A claim says that a process is calling; the others wait for its answer. Claims end
 by their answer, by being abandoned, by expiry, or with their process: each process holds a lock on a file of its own
 for as long as it lives, so a claim of a killed worker is noticed at once.
 
@@ -16,7 +16,7 @@ import os
 import shutil
 import struct
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -32,12 +32,10 @@ _log = logging.getLogger(__name__)
 DIRECTORY_VARIABLE: Final = "INFERLAKE_STORE_DIR"
 _MAP_BYTES: Final = 64 << 30  # address space, not memory or disk: the file is sparse
 _LEAST_FREE_BYTES: Final = 256 << 20  # with less disk than this, new answers are not kept: a full disk kills a mapping
-_ROOM_CHECKED_EVERY: Final = 1_024  # writes
+_ROOM_CHECKED_EVERY: Final = 1_024  # answers
 _HOLDER_SEEN_S: Final = 0.5  # how long a holder that was seen alive is believed to be
 
-_ANSWER: Final = b"A"
-_CLAIM: Final = b"C"
-_CLAIM_FORM: Final = struct.Struct("<16sd")
+_CLAIM: Final = struct.Struct("<16sd")  # holder and expiry
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,8 @@ class Busy:
 
 Claim: TypeAlias = Found | Claimed | Busy
 
-_CLAIMED: Final = Claimed()
-_BUSY: Final = Busy()
+CLAIMED: Final = Claimed()
+BUSY: Final = Busy()
 
 
 def application_directory(application_id: str) -> Path:
@@ -95,7 +93,7 @@ class AnswerStore:
         self._env = lmdb.open(
             str(directory),
             map_size=_MAP_BYTES,
-            max_dbs=1,
+            max_dbs=2,
             max_readers=1_024,
             writemap=True,
             map_async=True,
@@ -104,9 +102,11 @@ class AnswerStore:
             mode=0o600,
         )
         self._env.reader_check()
+        # Claims are few and lie beside the answers: a claim amid a million answers copies a page of them.
+        self._claims = self._env.open_db(b"claims")
         self._marks = self._env.open_db(b"marks")
         self._seen_alive: dict[bytes, float] = {}
-        self._writes = 0
+        self._unchecked = _ROOM_CHECKED_EVERY  # answers since somebody looked at the disk
         self._has_room = True
 
     def close(self) -> None:
@@ -115,52 +115,51 @@ class AnswerStore:
         os.close(self._lock)
         self._holder_file(self._holder).unlink(missing_ok=True)
 
-    def claim(self, key: bytes, now: float, expires: float) -> Claim:
-        """Return the answer, or the right to call until ``expires``, or that somebody else is calling."""
-        seen = self.look(key, now)
-        if not isinstance(seen, Claimed):
-            return seen
-        with self._env.begin(write=True) as transaction:
-            value = transaction.get(key)
-            seen = _CLAIMED if value is None else self._read(value, now)
-            if isinstance(seen, Claimed):
-                transaction.put(key, _CLAIM + _CLAIM_FORM.pack(self._holder, expires))
-        return seen
+    def claim(self, keys: Iterable[bytes], now: float, expires: float) -> dict[bytes, Claim]:
+        """Return for each key its answer, or the right to call until ``expires``, or that somebody else is calling."""
+        claim = _CLAIM.pack(self._holder, expires)
+        claims: dict[bytes, Claim] = {}
+        with self._env.begin(write=True, buffers=True) as transaction:
+            for key in keys:
+                claims[key] = seen = self._see(transaction, key, now)
+                if seen is CLAIMED:
+                    transaction.put(key, claim, db=self._claims)
+        return claims
 
     def look(self, key: bytes, now: float) -> Claim:
         """Return the same without claiming anything; ``Claimed`` means that nobody is calling."""
         with self._env.begin(buffers=True) as transaction:
-            value = transaction.get(key)
-            return _CLAIMED if value is None else self._read(value, now)
+            return self._see(transaction, key, now)
 
-    def keep(self, key: bytes, answer: bytes) -> None:
-        """Store an encoded answer in place of its claim."""
-        if not self._room():
-            self.abandon(key)
+    def keep(self, answers: Mapping[bytes, bytes]) -> None:
+        """Store encoded answers in place of their claims."""
+        if not self._has_room_for(len(answers)):
+            self.abandon(answers)
             return
         with self._env.begin(write=True) as transaction:
-            transaction.put(key, _ANSWER + answer)
+            for key, answer in answers.items():
+                transaction.put(key, answer)
+                transaction.delete(key, db=self._claims)
 
-    def abandon(self, key: bytes) -> None:
-        """Give up a claim of this process: somebody else may call."""
-        with self._env.begin(write=True) as transaction:
-            if self._is_mine(transaction.get(key)):
-                transaction.delete(key)
+    def abandon(self, keys: Iterable[bytes]) -> None:
+        """Give up claims of this process: somebody else may call."""
+        with self._env.begin(write=True, db=self._claims) as transaction:
+            for key in keys:
+                if self._is_mine(transaction.get(key)):
+                    transaction.delete(key)
 
     def renew(self, keys: Iterable[bytes], expires: float) -> None:
         """Extend claims of this process whose calls take long."""
-        with self._env.begin(write=True) as transaction:
+        with self._env.begin(write=True, db=self._claims) as transaction:
             for key in keys:
                 if self._is_mine(transaction.get(key)):
-                    transaction.put(key, _CLAIM + _CLAIM_FORM.pack(self._holder, expires))
+                    transaction.put(key, _CLAIM.pack(self._holder, expires))
 
     def add(self, answers: Iterable[tuple[bytes, bytes]]) -> None:
         """Store encoded answers from elsewhere, unless there are answers already."""
         with self._env.begin(write=True) as transaction:
             for key, answer in answers:
-                value = transaction.get(key)
-                if value is None or value[:1] != _ANSWER:
-                    transaction.put(key, _ANSWER + answer)
+                transaction.put(key, answer, overwrite=False)
 
     def mark(self, group: bytes, keys: Iterable[bytes]) -> None:
         """Remember that keys belong to a group."""
@@ -174,15 +173,19 @@ class AnswerStore:
             return transaction.get(group + key) is not None
 
     def _is_mine(self, value: bytes | None) -> bool:
-        return value is not None and value[:17] == _CLAIM + self._holder
+        return value is not None and value.startswith(self._holder)
 
-    def _read(self, value: bytes | memoryview, now: float) -> Claim:
-        if value[:1] == _ANSWER:
-            return Found(decode_answer(value[1:]))
-        holder, expires = _CLAIM_FORM.unpack(value[1:])
+    def _see(self, transaction: lmdb.Transaction, key: bytes, now: float) -> Claim:
+        answer = transaction.get(key)
+        if answer is not None:
+            return Found(decode_answer(answer))
+        claim = transaction.get(key, db=self._claims)
+        if claim is None:
+            return CLAIMED
+        holder, expires = _CLAIM.unpack(claim)
         if expires <= now or not self._alive(holder, now):
-            return _CLAIMED
-        return _BUSY
+            return CLAIMED
+        return BUSY
 
     def _alive(self, holder: bytes, now: float) -> bool:
         if holder == self._holder or self._seen_alive.get(holder, -1.0) > now - _HOLDER_SEEN_S:
@@ -195,8 +198,9 @@ class AnswerStore:
     def _holder_file(self, holder: bytes) -> Path:
         return self.directory / "holders" / holder.hex()
 
-    def _room(self) -> bool:
-        if self._writes % _ROOM_CHECKED_EVERY == 0:
+    def _has_room_for(self, answers: int) -> bool:
+        if self._unchecked >= _ROOM_CHECKED_EVERY:
+            self._unchecked = 0
             free = shutil.disk_usage(self.directory).free
             if self._has_room and free < _LEAST_FREE_BYTES:
                 _log.warning(
@@ -207,7 +211,7 @@ class AnswerStore:
                     DIRECTORY_VARIABLE,
                 )
             self._has_room = free >= _LEAST_FREE_BYTES
-        self._writes += 1
+        self._unchecked += answers
         return self._has_room
 
 

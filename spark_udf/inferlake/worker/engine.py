@@ -33,7 +33,7 @@ from inferlake.worker.credentials import ModelHeaders, Renewing
 from inferlake.worker.errors import ModelUnusable
 from inferlake.worker.gather import Gather
 from inferlake.worker.limit import LeaseBook, Limit, LimitedModel
-from inferlake.worker.pay_once import Claims, PayOnce
+from inferlake.worker.pay_once import Ahead, Claims, PayOnce
 from inferlake.worker.registry_link import RegistryLink
 from inferlake.worker.request import request_form
 from inferlake.worker.retry import Retry, RetryBudget
@@ -236,6 +236,10 @@ class Engine:
 
     def _journal(self, descriptor: CallDescriptor) -> Journal | None:
         return None if descriptor.reuse is None else self._journals[descriptor.application_id, descriptor.reuse]
+
+    def ahead(self, descriptor: CallDescriptor) -> Ahead:
+        """Return what a task asks the store with; its journal has been read."""
+        return Ahead(self._claims_of(descriptor.application_id), self._journal(descriptor))
 
     def _claims_of(self, application_id: str) -> Claims:
         if application_id not in self._claims:

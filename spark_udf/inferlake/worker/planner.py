@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +14,7 @@ from inferlake.call import CallDescriptor
 from inferlake.input_contract import check_types
 from inferlake.result import CallResult, ErrorCode
 from inferlake.worker.calls import Call, CallFailed
+from inferlake.worker.pay_once import Ahead
 from inferlake.worker.rendering import Rendered, Renderer, Uncalled
 from inferlake.worker.reuse import Journal
 from inferlake.worker.rows import Batch, Lane, Row
@@ -37,7 +38,7 @@ async def plan(shared: Engine, descriptor: CallDescriptor, partition: int) -> Pl
     renderer = Renderer(descriptor, snapshot, partition)
     journal = await shared.journal(descriptor)
     lanes = [shared.lane(descriptor, snapshot, arm.endpoint) for arm in snapshot.arms]
-    return Planner(descriptor, snapshot, renderer, lanes, time.monotonic, journal)
+    return Planner(descriptor, snapshot, renderer, lanes, time.monotonic, journal, shared.ahead(descriptor))
 
 
 class Planner:
@@ -54,6 +55,7 @@ class Planner:
         lanes: Sequence[Lane],
         clock: Callable[[], float],
         journal: Journal | None,
+        ahead: Ahead,
     ) -> None:
         self._snapshot = snapshot
         self._inputs = len(descriptor.input_names)
@@ -61,6 +63,8 @@ class Planner:
         self._lanes = lanes
         self._clock = clock
         self._journal = journal
+        self._ahead = ahead
+        self._under_way: dict[bytes, Row] = {}  # by key: the first of equal rows, until it has its result
         timeout_ms = descriptor.timeout_ms or snapshot.settings.timeout_ms
         self._budget_s = timeout_ms / 1_000
         self._ids = count()
@@ -82,9 +86,23 @@ class Planner:
             self._journal.flush()
 
     def rows(self, piece: Batch) -> list[Row]:
-        """Return the rows of a piece of input."""
-        rendered = self._renderer.rows(piece)
-        return [self._called(row) if isinstance(row, Rendered) else Row(_UNCALLED[row]) for row in rendered]
+        """Return the rows of a piece of input; those without a result are soon to be sent."""
+        rendered = list(self._renderer.rows(piece))
+        keys = {row.key: None for row in rendered if isinstance(row, Rendered)}
+        found = self._ahead.claim([key for key in keys if key not in self._under_way])
+        return [self._row(row, found) if isinstance(row, Rendered) else Row(_UNCALLED[row]) for row in rendered]
+
+    def ended(self, call: Call) -> None:
+        """Learn that a call's row has its result."""
+        del self._under_way[call.key]
+
+    def flush(self) -> None:
+        """Make sure that no answer so far would be paid again if this process were killed."""
+        self._ahead.flush()
+
+    def abandon(self) -> None:
+        """Let other processes make the calls that have not begun."""
+        self._ahead.abandon(self._under_way)
 
     def failed(self, failure: CallFailed, row: Row) -> CallResult:
         """Return the result of a call that has failed for good."""
@@ -102,6 +120,14 @@ class Planner:
             None if call.started is None else (self._clock() - call.started) * 1_000,
             request_id=failure.request_id or call.request_id,
         )
+
+    def _row(self, row: Rendered, found: Mapping[bytes, CallResult]) -> Row:
+        if (answer := found.get(row.key)) is not None:
+            return Row(answer)
+        if (leader := self._under_way.get(row.key)) is not None:
+            return Row(leader=leader)
+        called = self._under_way[row.key] = self._called(row)
+        return called
 
     def _called(self, row: Rendered) -> Row:
         lane = self._lanes[row.arm]

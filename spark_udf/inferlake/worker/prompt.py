@@ -103,18 +103,12 @@ def _as_object(names: Sequence[str], writers: Sequence[JsonWriter]) -> Render:
 
 def _from_template(parts: Sequence[Text | Column], names: Sequence[str], types: Sequence[pa.DataType]) -> Render:
     writers = [plain_text(type_) for type_ in types]
+    places = [(part.index, writers[part.index]) for part in parts if isinstance(part, Column)]
+    pattern = "".join("%s" if isinstance(part, Column) else part.text.replace("%", "%%") for part in parts)
 
     def render(row: tuple[object, ...]) -> str | None:
-        if all(value is None for value in row):
+        if row.count(None) == len(row):
             return None
-        pieces = []
-        for part in parts:
-            match part:
-                case Text(text):
-                    pieces.append(text)
-                case Column(index):
-                    value = row[index]
-                    pieces.append("" if value is None else writers[index](value))
-        return "".join(pieces)
+        return pattern % tuple(["" if (value := row[at]) is None else writer(value) for at, writer in places])
 
     return render

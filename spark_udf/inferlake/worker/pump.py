@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from inferlake.result import CallResult
 from inferlake.worker.calls import Call, CallFailed
@@ -24,9 +24,6 @@ BYTES_MOST: Final = 64 << 20  # of input and answers held at once
 OUTPUT_ROWS: Final = 4_096
 OUTPUT_AGE_S: Final = 0.2
 
-Prepare = Callable[[Batch], list[Row]]
-Fail = Callable[[CallFailed, Row], CallResult]
-
 
 class Hungry:
     """The pump can take another batch."""
@@ -39,15 +36,35 @@ class Done:
 Event = Hungry | Done | BaseException | list[CallResult]
 
 
+class Plan(Protocol):
+    """What a task's rows are, and what becomes of their calls."""
+
+    def rows(self, piece: Batch) -> list[Row]:
+        """Return the rows of a piece of input, each with its result, its call, or an equal row before it."""
+        ...
+
+    def failed(self, failure: CallFailed, row: Row) -> CallResult:
+        """Return the result of a call that has failed for good."""
+        ...
+
+    def ended(self, call: Call) -> None:
+        """Learn that a call's row has its result."""
+
+    def flush(self) -> None:
+        """Keep every answer so far."""
+
+    def abandon(self) -> None:
+        """Learn that calls which have not begun will not be made."""
+
+
 class Pump:
     """Drives the rows of one task. All methods run on the loop; ``emit`` may be called from it at any time."""
 
-    def __init__(self, prepare: Prepare, fail: Fail, emit: Callable[[Event], None]) -> None:
+    def __init__(self, plan: Plan, emit: Callable[[Event], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._prepare = prepare
-        self._fail = fail
+        self._plan = plan
         self._emit = emit
-        self._input: deque[Batch] = deque()  # pieces not yet prepared
+        self._input: deque[tuple[Batch, int]] = deque()  # pieces not yet prepared, each with its share of the bytes
         self._input_rows = 0
         self._input_ended = False
         self._order: deque[Row] = deque()  # prepared and not yet put out
@@ -68,9 +85,12 @@ class Pump:
     def offer(self, batch: Batch) -> None:
         """Take a batch that was asked for."""
         self._asked = False
-        self._input.extend(pieces(batch, PIECE))
-        self._input_rows += len(batch[0])
-        self._bytes += _size(batch)
+        rows, size = len(batch[0]), sum(column.nbytes for column in batch)
+        for piece in pieces(batch, PIECE):
+            share = size * len(piece[0]) // rows  # Arrow would walk all offsets of a piece to tell its own size
+            self._input.append((piece, share))
+            self._bytes += share
+        self._input_rows += rows
         self._schedule()
 
     def end_input(self) -> None:
@@ -95,6 +115,7 @@ class Pump:
             lane.window.on_room.discard(self._schedule)
         for ready in self._ready.values():
             ready.clear()
+        self._plan.abandon()
         self._set_output_timer(None)
 
     def _schedule(self) -> None:
@@ -111,10 +132,9 @@ class Pump:
             self._collect()
             self._launch()
             self._collect()  # rows that need no call are finished as soon as they are prepared
+            self._ask_or_end()
         except Exception as error:  # noqa: BLE001 - a mistake of ours, or bad input: the task must hear of it
             self._stop(error)
-            return
-        self._ask_or_end()
 
     def _launch(self) -> None:
         while True:
@@ -145,10 +165,10 @@ class Pump:
         return PARKED_MOST + self._places()
 
     def _prepare_piece(self) -> None:
-        piece = self._input.popleft()
+        piece, share = self._input.popleft()
         self._input_rows -= len(piece[0])
-        self._bytes -= _size(piece)
-        for row in self._prepare(piece):
+        self._bytes -= share
+        for row in self._plan.rows(piece):
             self._order.append(row)
             if row.lane is None:
                 continue
@@ -169,12 +189,16 @@ class Pump:
             try:
                 row.result = await send(call)
             except CallFailed as failed:
-                row.result = self._fail(failed, row)
+                row.result = self._plan.failed(failed, row)
                 # Its frames hold the request and the client, and it is in them: they would stay until cycles are
                 # collected.
                 failed.__traceback__ = failed.__context__ = None
             row.call = None
+            self._plan.ended(call)
             self._schedule()
+            # What comes in during this turn is stored at its end: before a place is used again, so that a killed worker
+            # has lost what was in flight and no more.
+            await asyncio.sleep(0)
             if not ready or not (window.may_hand_on() if call.placed else window.try_enter()):
                 return
             row = ready.popleft()
@@ -190,7 +214,7 @@ class Pump:
     def _collect(self) -> None:
         """Move the finished prefix into the output; put that out when it is full or nothing is left to wait for."""
         order, output = self._order, self._output
-        while order and (result := order[0].result) is not None:
+        while order and (result := order[0].settled()) is not None:
             order.popleft()
             output.append(result)
             if len(output) >= OUTPUT_ROWS:
@@ -199,13 +223,20 @@ class Pump:
         if output and not order and not self._input:
             self._put_out()
         elif output and self._output_timer is None:
-            self._output_timer = self._loop.call_later(OUTPUT_AGE_S, self._put_out)
+            self._output_timer = self._loop.call_later(OUTPUT_AGE_S, self._put_out_in_time)
 
     def _put_out(self) -> None:
         self._set_output_timer(None)
         if self._output and not self._over:
+            self._plan.flush()
             self._emit(self._output)
             self._output = []
+
+    def _put_out_in_time(self) -> None:
+        try:
+            self._put_out()
+        except Exception as error:  # noqa: BLE001 - the disk of the store, say: the task must hear of it
+            self._stop(error)
 
     def _set_output_timer(self, timer: asyncio.TimerHandle | None) -> None:
         if self._output_timer is not None:
@@ -215,7 +246,6 @@ class Pump:
     def _ask_or_end(self) -> None:
         if self._input_ended:
             if not self._input and not self._order:
-                self._put_out()
                 self.cancel()
                 self._emit(Done())
         elif not self._asked and self._wants_input():
@@ -240,7 +270,3 @@ def _placed(row: Row) -> Call:
     assert row.call is not None
     row.call.placed = True
     return row.call
-
-
-def _size(columns: Iterable[object]) -> int:
-    return sum(column.nbytes for column in columns)  # type: ignore[attr-defined]  # pyarrow has no types

@@ -26,11 +26,21 @@ class Lane:
 
 @dataclass(slots=True)
 class Row:
-    """One row: its result once there is one, and until then the call that brings it."""
+    """One row: its result once there is one, and until then the call that brings it, or an earlier row that does."""
 
     result: CallResult | None = None
     call: Call | None = None
     lane: Lane | None = None
+    leader: Row | None = None
+
+    def settled(self) -> CallResult | None:
+        """Return the result, or what an equal row's result means for this one; None while there is none."""
+        if self.leader is None or self.result is not None:
+            return self.result
+        first = self.leader.result
+        if first is None or first.error_code is not None:
+            return first if first is None else first._replace(attempts=0, latency_ms=None)
+        return first._replace(from_cache=True)
 
 
 def pieces(batch: Batch, size: int) -> Iterator[Batch]:

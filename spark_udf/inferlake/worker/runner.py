@@ -92,7 +92,7 @@ def _pumped(shared: Engine, planner: Planner, first: Batch, batches: Iterator[Ba
 
 
 async def _started(planner: Planner, emit: Callable[[Event], None]) -> Pump:
-    pump = Pump(planner.rows, planner.failed, emit)
+    pump = Pump(planner, emit)
     pump.start()
     return pump
 

@@ -33,9 +33,9 @@ def test_a_kept_answer_is_the_same_but_marked() -> None:
 
 def test_one_claims_and_keeps_and_everybody_finds(tmp_path: Path) -> None:
     store = AnswerStore(tmp_path)
-    assert store.claim(b"k", 0.0, 10.0) == Claimed()
-    store.keep(b"k", encode_answer(RESULT))
-    assert store.claim(b"k", 0.0, 10.0) == Found(RESULT._replace(from_cache=True))
+    assert store.claim([b"k"], 0.0, 10.0)[b"k"] == Claimed()
+    store.keep({b"k": encode_answer(RESULT)})
+    assert store.claim([b"k"], 0.0, 10.0)[b"k"] == Found(RESULT._replace(from_cache=True))
     store.close()
 
 
@@ -44,10 +44,10 @@ import sys, time
 from pathlib import Path
 from inferlake.worker.answer_store import AnswerStore
 store = AnswerStore(Path(sys.argv[1]))
-print(type(store.claim(b"k", time.monotonic(), time.monotonic() + float(sys.argv[2]))).__name__, flush=True)
+print(type(store.claim([b"k"], time.monotonic(), time.monotonic() + float(sys.argv[2]))[b"k"]).__name__, flush=True)
 for line in sys.stdin:
     if line == "abandon\\n":
-        store.abandon(b"k")
+        store.abandon([b"k"])
     print("done", flush=True)
 """
 
@@ -85,9 +85,9 @@ def test_a_claim_of_another_process_is_respected_until_it_gives_up(tmp_path: Pat
     store = AnswerStore(tmp_path)
     assert other.first == "Claimed"
     now = time.monotonic()
-    assert store.claim(b"k", now, now + 60) == Busy()
+    assert store.claim([b"k"], now, now + 60)[b"k"] == Busy()
     other.tell("abandon")
-    assert store.claim(b"k", now, now + 60) == Claimed()
+    assert store.claim([b"k"], now, now + 60)[b"k"] == Claimed()
     other.kill()
     store.close()
 
@@ -97,7 +97,7 @@ def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
     store = AnswerStore(tmp_path)
     other.kill()
     now = time.monotonic()
-    assert store.claim(b"k", now, now + 60) == Claimed()
+    assert store.claim([b"k"], now, now + 60)[b"k"] == Claimed()
     store.close()
 
 
@@ -105,8 +105,8 @@ def test_a_claim_ends_by_its_expiry(tmp_path: Path) -> None:
     other = Other(tmp_path, 5.0)
     store = AnswerStore(tmp_path)
     now = time.monotonic()
-    assert store.claim(b"k", now, now + 60) == Busy()
-    assert store.claim(b"k", now + 6.0, now + 66) == Claimed()
+    assert store.claim([b"k"], now, now + 60)[b"k"] == Busy()
+    assert store.claim([b"k"], now + 6.0, now + 66)[b"k"] == Claimed()
     other.kill()
     store.close()
 
@@ -114,11 +114,11 @@ def test_a_claim_ends_by_its_expiry(tmp_path: Path) -> None:
 def test_only_the_holder_abandons_or_renews(tmp_path: Path) -> None:
     other = Other(tmp_path, 60.0)
     store = AnswerStore(tmp_path)
-    store.abandon(b"k")
+    store.abandon([b"k"])
     store.renew([b"k"], 1e9)
     now = time.monotonic()
-    assert store.claim(b"k", now, now + 1) == Busy()
-    assert store.claim(b"k", now + 61.0, now + 62) == Claimed()
+    assert store.claim([b"k"], now, now + 1)[b"k"] == Busy()
+    assert store.claim([b"k"], now + 61.0, now + 62)[b"k"] == Claimed()
     store.renew([b"k"], now + 1_000)
     assert store.look(b"k", now + 900) == Busy()
     other.kill()

@@ -90,6 +90,29 @@ def test_a_cancelled_wait_gives_its_place_back() -> None:
     assert asyncio.run(scenario()) == 0
 
 
+def test_a_place_is_handed_on_unless_somebody_waits_or_the_limit_has_shrunk_or_there_is_a_pause() -> None:
+    async def scenario() -> list[bool]:
+        loop = asyncio.get_running_loop()
+        window = Window(Aimd(cap=2), loop)
+        assert window.try_enter() and window.try_enter()
+        handed_on = [window.may_hand_on()]
+        waiting = asyncio.ensure_future(window.enter(float("inf")))
+        await asyncio.sleep(0)
+        handed_on.append(window.may_hand_on())
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        handed_on.append(window.may_hand_on())
+        window.rule.loss(sent=0.0, now=1.0)
+        handed_on.append(window.may_hand_on())
+        window.leave()
+        handed_on.append(window.may_hand_on())
+        window.pause(loop.time() + 60.0)
+        handed_on.append(window.may_hand_on())
+        return handed_on
+
+    assert asyncio.run(scenario()) == [True, False, True, False, True, False]
+
+
 def test_a_pause_stops_everybody_and_is_never_shortened() -> None:
     async def scenario() -> tuple[bool, bool, float]:
         loop = asyncio.get_running_loop()
