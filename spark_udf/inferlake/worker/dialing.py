@@ -19,7 +19,7 @@ from inferlake.worker.calls import Break, TransportFailed
 from inferlake.worker.http1 import HEAD_LIMIT, Connection
 
 _PORTS: Final = {"http": 80, "https": 443}
-_ANSWERED: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})[ \r].*?\r\n\r\n", re.DOTALL)
+_ANSWERED: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?=[ \r]).*?\r\n\r\n", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

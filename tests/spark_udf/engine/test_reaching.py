@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any, ClassVar
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from engine_calls import Result, answers, calling, codes, model_at
 from one_bad_row import ROWS, all_answered, failing, one_failed
+from self_signed import certificate
 
 from inferlake.testing import Reply, StubEndpoint
 from inferlake.worker import transport
@@ -42,31 +36,6 @@ def test_a_host_that_does_not_exist_is_a_network_error() -> None:
     for result in results:
         assert "cannot be resolved" in result["error"]
         assert "no-such-host" not in result["error"]
-
-
-def certificate(folder: Path, *, address: str = "127.0.0.1", days: int = 1) -> tuple[ssl.SSLContext, str]:
-    """Make a certificate that nobody has signed, begun two days ago; return a server's context and the PEM text."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "stub")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=2))
-        .not_valid_after(now + timedelta(days=days))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = made.public_bytes(serialization.Encoding.PEM)
-    plain = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "cert.pem").write_bytes(pem)
-    (folder / "key.pem").write_bytes(key.private_bytes(*plain))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
-    return context, pem.decode()
 
 
 def test_a_certificate_counts_only_if_its_authority_is_trusted(tmp_path: Path) -> None:
