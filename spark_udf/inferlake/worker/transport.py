@@ -55,6 +55,8 @@ class Route:
         self._idle: deque[Connection] = deque()  # the one that was used last is the last
         self._opened = opened  # those of all routes of a transport
         self._retired = False
+        self._loop = asyncio.get_running_loop()
+        self._looking: asyncio.TimerHandle | None = None  # for idle connections that have grown old
 
     def leads(self, addresses: tuple[str, ...], proxy: Proxy | None) -> bool:
         """Tell whether this is the way to these addresses, in whatever order."""
@@ -62,8 +64,7 @@ class Route:
 
     def idle(self, now: float) -> Connection | None:
         """Take the idle connection that was used last: those that are not needed grow old and are closed."""
-        while self._idle and self._idle[0].idle_since < now - _IDLE_S:
-            self._idle.popleft().abort()
+        self._drop_old(now)
         while self._idle:
             connection = self._idle.pop()
             if connection.usable:
@@ -92,8 +93,19 @@ class Route:
     def retire(self) -> None:
         """Use no connection for another exchange."""
         self._retired = True
+        if self._looking is not None:
+            self._looking.cancel()
         while self._idle:
             self._idle.pop().abort()
+
+    def _drop_old(self, now: float) -> None:
+        while self._idle and self._idle[0].idle_since <= now - _IDLE_S:
+            self._idle.popleft().abort()
+
+    def _look(self) -> None:
+        """Close what has grown old, also when no call comes any more, and look again as long as anything is idle."""
+        self._drop_old(self._loop.time())
+        self._looking = self._loop.call_later(_IDLE_S, self._look) if self._idle else None
 
     def _try_last(self, address: str) -> None:
         """Let the next connection begin with another address, unless that has been seen to already."""
@@ -105,6 +117,8 @@ class Route:
             connection.abort()
         else:
             self._idle.append(connection)
+            if self._looking is None:
+                self._looking = self._loop.call_later(_IDLE_S, self._look)
 
     def _lost(self, connection: Connection) -> None:
         self._opened.discard(connection)

@@ -16,7 +16,7 @@ from self_signed import certificate
 
 from inferlake.worker import transport as transport_module
 from inferlake.worker.calls import Break, HttpReply, TransportFailed
-from inferlake.worker.dialing import HEAD_LIMIT
+from inferlake.worker.http1 import HEAD_LIMIT
 from inferlake.worker.transport import Http1Transport, TransportSettings
 
 OK: Final = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -178,7 +178,7 @@ def test_a_handshake_that_hangs_has_the_time_for_connecting() -> None:
             assert await outcome(transport, url) == TOO_SLOW
             assert 0.299 <= loop.time() - began < 1.5
             await peer.left()
-            assert (await outcome(transport, url, timeout_s=0.05))[0] is Break.CONNECT
+            assert await outcome(transport, url, timeout_s=0.05) == TOO_SLOW
             call = asyncio.create_task(outcome(transport, url))
             await asyncio.sleep(0.05)
             call.cancel()
@@ -186,6 +186,31 @@ def test_a_handshake_that_hangs_has_the_time_for_connecting() -> None:
                 await call
             await peer.left()
             assert peer.visits == 3
+
+    played(scenario())
+
+
+def test_an_address_that_does_not_answer_is_not_the_first_one_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def names(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        return [(2, 1, 6, "", (address, port)) for address in ("127.0.0.2", "127.0.0.1")]
+
+    async def hangs(visit: Visit) -> None:
+        await visit.gone()
+
+    async def no_tls(visit: Visit) -> None:
+        await visit.send(b"hello")
+
+    async def scenario() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", names)
+        async with (
+            meeting(no_tls, TransportSettings(connect_timeout_ms=300)) as (second, transport),
+            peer_playing(hangs, "127.0.0.2", second.port) as first,
+        ):
+            url = f"https://model.invalid:{second.port}/v1"
+            assert await outcome(transport, url) == TOO_SLOW
+            assert (first.visits, second.visits) == (1, 0)
+            await outcome(transport, url)
+            assert (first.visits, second.visits) == (2, 1)
 
     played(scenario())
 
