@@ -17,7 +17,7 @@ from typing import Final
 from inferlake.result import CallResult, ErrorCode
 from inferlake.worker.calls import Call, CallFailed, Sender
 from inferlake.worker.clock_offset import ClockOffset
-from inferlake.worker.slots import Slots
+from inferlake.worker.slots import Slots, useful_beside_others
 from inferlake.worker.window import Window
 from inferlake_registry.client import WorkerRegistry
 from inferlake_registry.contract.leases import Lease, LeaseRequest
@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 
 _AHEAD_S: Final = 0.5  # a lease covers what this time can use
 _REFILL_S: Final = 0.25  # the next one is asked for when the slots in hand end sooner than this
+_APART_S: Final = 0.004  # between two questions, so that what comes meanwhile is asked for together
 _IDLE_S: Final = 0.05  # slots that nobody has wanted for so long are given back
 _COUNT_MOST: Final = 10_000
 _ANSWER_S: Final = 5.0  # how long the registry may take
@@ -62,6 +63,7 @@ class LeaseBook:
         self._lease: Lease | None = None
         self._open_until = float("-inf")  # while there is no limit, calls pass without waiting
         self._renew_at = float("-inf")
+        self._asked_at = float("-inf")
         self._asking: asyncio.Task[None] | None = None
         self._silent_since: float | None = None
         self._share_spacing = 0.0  # between the calls of this worker while the registry is away
@@ -118,20 +120,28 @@ class LeaseBook:
             self._taken.append(now)
             self._drop_abandoned()
         if self._waiting:
-            if self._slots.end < now + _REFILL_S:
-                self._ask()
-            self._wake_at(self._slots.next_at)
+            self._wake_at(min(self._refill(now), self._slots.next_at or float("inf")))
         elif self._slots:
             self._wake_at(now + _IDLE_S, self._give_back)
+
+    def _refill(self, now: float) -> float:
+        """Ask for slots when there are too few of them; return when to look again, infinite while that is not known."""
+        enough = not self._slots.made_up and 2 * len(self._slots) > self._useful(now)
+        if enough or self._slots.end >= now + _REFILL_S:
+            return float("inf")
+        if now < self._asked_at + _APART_S:
+            return self._asked_at + _APART_S
+        self._ask()
+        return float("inf")
 
     def _drop_abandoned(self) -> None:
         while self._waiting and self._waiting[0].done():
             self._waiting.popleft()
 
-    def _wake_at(self, moment: float | None, action: Callable[[], None] | None = None) -> None:
+    def _wake_at(self, moment: float, action: Callable[[], None] | None = None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if moment is None else self._loop.call_at(moment, action or self._dispatch)
+        self._timer = None if moment == float("inf") else self._loop.call_at(moment, action or self._dispatch)
 
     def _give_back(self) -> None:
         self._drop_abandoned()
@@ -167,7 +177,7 @@ class LeaseBook:
         pause_ms = max(0, ceil((self._pause_until - now) * 1_000)) if self._pause_until > now else 0
         in_flight = sum(window.in_use for window in self._windows)
         request = LeaseRequest(self._holder, self._wanted(now), in_flight, pause_ms, self._model.model_id)
-        sent = self._clock()
+        sent = self._asked_at = self._clock()
         try:
             async with asyncio.timeout(_ANSWER_S):
                 lease = await self._registry.lease(self._model.name, request)
@@ -186,9 +196,17 @@ class LeaseBook:
         return self._offset.place(lease.granted_at, sent, received)
 
     def _wanted(self, now: float) -> int:
-        """Return what the next half second can use: what waits now and as much as was sent in the last one."""
-        recent = sum(1 for moment in self._taken if moment > now - _AHEAD_S)
-        return max(1, min(_COUNT_MOST, len(self._waiting) + recent - len(self._slots)))
+        """Return how many slots to ask for."""
+        return max(1, min(_COUNT_MOST, self._useful(now) - len(self._slots)))
+
+    def _useful(self, now: float) -> int:
+        """Return how many slots can be used, those in hand among them."""
+        while self._taken and self._taken[0] <= now - _AHEAD_S:
+            self._taken.popleft()
+        waiting, recent, known = len(self._waiting), len(self._taken), self._lease
+        if known is None or known.qps_limit is None or known.holders == 1:
+            return waiting + recent
+        return useful_beside_others(waiting, recent, recent / (_AHEAD_S * known.qps_limit))
 
     def _take(self, lease: Lease, now: float) -> None:
         if not lease.enabled:

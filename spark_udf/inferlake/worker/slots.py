@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 from inferlake_registry.contract.leases import Lease
@@ -81,3 +82,15 @@ class Slots:
     def _drop_missed(self, now: float) -> None:
         while self._slots and self._slots[0].at < now - MISSED_S:
             self._slots.popleft()
+
+
+def useful_beside_others(waiting: int, recent: int, of_limit: float) -> int:
+    """Return how many slots a worker can use that shares a limit: for what waits, and for what comes while they last.
+
+    ``recent`` calls of the worker came lately, which were the part ``of_limit`` of the whole limit. Under a limit that
+    is far from reached a lease's slots are over in a moment, and those that nobody wants in it would be lost to the
+    others. Never for more than as many calls as came lately.
+    """
+    if of_limit >= 1:
+        return waiting + recent
+    return waiting + min(recent, ceil(waiting * of_limit / (1 - of_limit)))

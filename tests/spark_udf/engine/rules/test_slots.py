@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inferlake.worker.slots import Slots
+from inferlake.worker.slots import Slots, useful_beside_others
 from inferlake_registry.contract.leases import Lease
 
 
@@ -53,3 +53,14 @@ def test_made_up_slots_follow_those_in_hand_at_the_shares_spacing() -> None:
             moments.append(tick / 100)
     assert moments == [0.0, 0.1, 0.5, 0.9, 1.3]
     assert slots.give_up() == {}  # nothing of them belongs to the registry
+
+
+def test_beside_others_slots_are_for_what_waits_and_what_comes_while_they_last() -> None:
+    assert useful_beside_others(waiting=100, recent=0, of_limit=0.0) == 100
+    # A quarter of the limit: while 134 slots pass 34 calls come, and 100 while 400 pass.
+    assert useful_beside_others(waiting=100, recent=2_500, of_limit=0.25) == 134
+    assert useful_beside_others(waiting=300, recent=2_500, of_limit=0.25) == 400
+    # Half of a limit that is reached, and the whole of it.
+    assert useful_beside_others(waiting=400, recent=125, of_limit=0.5) == 525
+    assert useful_beside_others(waiting=3, recent=10, of_limit=1.0) == 13
+    assert useful_beside_others(waiting=3, recent=12, of_limit=1.2) == 15
