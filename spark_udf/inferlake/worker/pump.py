@@ -137,12 +137,16 @@ class Pump:
             self._stop(error)
 
     def _launch(self) -> None:
-        while True:
-            for key, ready in self._ready.items():
-                self._start_ready(self._lanes[key], ready)
-            if any(self._ready.values()) or not self._input or not self._may_prepare():
-                return
+        """Start what is ready, and then prepare one piece: ten thousand rows with answers must not hold up the loop."""
+        self._start()
+        if self._input and not any(self._ready.values()) and self._may_prepare():
             self._prepare_piece()
+            self._start()
+            self._schedule()
+
+    def _start(self) -> None:
+        for key, ready in self._ready.items():
+            self._start_ready(self._lanes[key], ready)
 
     def _start_ready(self, lane: Lane, ready: deque[Row]) -> None:
         room = self._running_most() - len(self._running)
@@ -261,8 +265,10 @@ class Pump:
 
     def _stop(self, error: BaseException) -> None:
         if not self._over:
-            self.cancel()
-            self._emit(error)
+            try:
+                self.cancel()
+            finally:  # giving up claims needs the store, which may be what has failed
+                self._emit(error)
 
 
 def _placed(row: Row) -> Call:

@@ -127,7 +127,6 @@ def test_only_claims_that_have_not_begun_are_given_up(tmp_path: Path) -> None:
 
 _KILLED_AT_ITS_FIRST_OUTPUT = """
 import os, pickle, signal, sys
-import engine_calls
 from engine_calls import batches_of
 from inferlake.worker.runner import run
 descriptor, rows = pickle.loads(bytes.fromhex(sys.argv[1]))
