@@ -113,7 +113,7 @@ def test_the_zip_that_enable_ships_holds_what_a_worker_imports(tmp_path: Path) -
 import sys
 {LEAN}
 sys.path.insert(0, {str(archive)!r})
-import inferlake.calling, inferlake.judging, inferlake.routing.rejecting
+import inferlake.calling, inferlake.judging, inferlake.routing.called
 print(inferlake.calling.__file__)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)

@@ -31,11 +31,6 @@ REJECTED_DDL: Final = (
 REJECTED_TYPES: Final[Mapping[str, str]] = {
     name: kind for name, _, kind in (item.partition(" ") for item in REJECTED_DDL.split(", "))
 }
-CALL: Final = "inferlake_call"  # what the summary is computed from, for rows of both outcomes
-CALL_DDL: Final = (
-    "version string, attempts int, latency_ms double, prompt_tokens bigint, completion_tokens bigint, "
-    "from_cache boolean"
-)
 
 _SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]{0,99}")
 _MAX_RUN: Final = 200
@@ -59,11 +54,6 @@ class RunPlace:
     def marker(self) -> str:
         """The folder of the marker."""
         return f"{self.folder}/marker"
-
-    @property
-    def marker_pattern(self) -> str:
-        """A pattern that only the marker fits: Spark logs a stack trace for a plain path that is not there."""
-        return f"{self.folder}/marke[r]"
 
     def attempt(self, name: str) -> str:
         """The folder of one attempt."""
@@ -107,7 +97,7 @@ def stored_names(columns: Mapping[str, str]) -> dict[str, str]:
     A column that has the name of one of ours shares it when the types are the same, since a row has but one outcome;
     else it gets another name there.
     """
-    ours = {CALL: "", OUTCOME: "", "run_id": "", **REJECTED_TYPES}
+    ours = {OUTCOME: "", "run_id": "", **REJECTED_TYPES}
     taken = {*ours, *map(str.casefold, columns)}
     names: dict[str, str] = {}
     for column, type_ in columns.items():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 import pyarrow as pa
 
-from inferlake.judge import Judge, Reason
+from inferlake.judge import Explanation, Judge, Reason
 from inferlake.judging import answers, verdict_of
 from inferlake.schema import Schema
 from inferlake.worker.plain_values import plain_values
@@ -40,9 +40,10 @@ class Rejecting:
         """Yield valid, reason, errors as JSON text, and input for the rows that are rejected."""
         judge = Judge(self.schema)
         for batch in batches:
-            yield self._judged(judge, batch)
+            yield self.judged(judge, batch)
 
-    def _judged(self, judge: Judge, batch: tuple[pa.Array, ...]) -> pa.StructArray:
+    def judged(self, judge: Judge, batch: tuple[pa.Array, ...]) -> pa.StructArray:
+        """Return the verdicts on one batch."""
         inputs = batch[1:]
         render: Render | None = None
         values: list[list[Any]] = []
@@ -66,11 +67,7 @@ class Rejecting:
                 shown = render(tuple(column[at] for column in values))
             unasked = self.sent is not None and shown is None and text is None and code is None
             reasons.append(Reason.NULL_INPUT.value if unasked else str(verdict.reason))
-            errors.append(
-                orjson.dumps(
-                    [{"path": e.path, "keyword": e.keyword, "message": e.message} for e in verdict.errors]
-                ).decode()
-            )
+            errors.append(_as_json(verdict.errors) if code is None else _failure(code, batch[0].field("error")[at]))
             sent.append(shown)
         columns = [
             pa.array(valid, pa.bool_()),
@@ -82,6 +79,16 @@ class Rejecting:
 
     def _compile(self, sent: Sent, inputs: tuple[pa.Array, ...]) -> Render:
         return compile_prompt(sent.names, [column.type for column in inputs], sent.prompt)
+
+
+def _as_json(errors: Sequence[Explanation]) -> str:
+    return orjson.dumps([{"path": e.path, "keyword": e.keyword, "message": e.message} for e in errors]).decode()
+
+
+def _failure(code: str, message: pa.StringScalar) -> str:
+    """Return what is wrong with a call that failed: its own error."""
+    said = {"message": message.as_py()} if message.is_valid else {}
+    return orjson.dumps([{"path": "", "keyword": code, **said}]).decode()
 
 
 def rejecting(schema: Schema, sent: Sent | None) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:

@@ -5,22 +5,21 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Final
 
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import DataFrame, Observation, Row, SparkSession
 
 from inferlake.calling import ROUTING_PROPERTY
 from inferlake.connection import Connection, current, log
 from inferlake.errors import InvalidArgument, RowsLost, TooManyRejected
 from inferlake.routing.columns import input_names
-from inferlake.routing.frame import Job, answer_column, judged_frame
+from inferlake.routing.frame import written_frame
+from inferlake.routing.job import Job, answer_column
+from inferlake.routing.judged import judged
 from inferlake.routing.layout import (
-    CALL,
-    CALL_DDL,
     OUTCOME,
     RunPlace,
     base_folder,
@@ -30,15 +29,16 @@ from inferlake.routing.layout import (
 )
 from inferlake.routing.marker import Marker, read_marker, write_marker
 from inferlake.routing.reporting import report
-from inferlake.routing.summary import NO_ROWS, Figures, read_figures
+from inferlake.routing.summary import count_written, observed_figures, read_figures
 from inferlake.routing.tables import show_accepted, show_rejected
 from inferlake.schema import SchemaLike, check_schema
 from inferlake.task_property import told_to_tasks
 from inferlake_registry.contract.runs import RunReport
 
 _WRITERS: Final = "spark.sql.maxConcurrentOutputFileWriters"
-# One open file for each outcome: without it Spark would sort all rows of a task by outcome, and so hold them back.
-_OPEN_FILES: Final = "2"
+# One open file for each outcome, and one more, as Spark starts to sort by outcome, and so to hold all rows of a task
+# back, when it has opened so many.
+_OPEN_FILES: Final = "3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +124,17 @@ def _carry_out(connection: Connection, df: DataFrame, job: Job, place: RunPlace,
     began = monotonic()
     attempt = place.attempt(uuid.uuid4().hex)
     stored = input_names(df.schema)
+    rows = judged(df, job)
     observed = Observation()
-    counted = df.observe(observed, sf.count(sf.lit(1)).alias("rows"))
+    counted = rows.frame.observe(observed, *observed_figures(rows.answer if job.is_struct else None))
+    written = written_frame(replace(rows, frame=counted), df.schema, job, stored)
     spark = df.sparkSession
     # However many calls fail, a routed job goes on, and each row has its reason. In Connect max_error_ratio decides.
     with _writing_as_they_come(spark), told_to_tasks(spark, ROUTING_PROPERTY):
-        judged_frame(counted, job, stored).write.partitionBy(OUTCOME).parquet(attempt)
-    rows = int(observed.get["rows"])
-    figures = _figures(spark, attempt, rows)
-    if rows != figures.accepted + figures.rejected:
-        raise RowsLost(job.run, rows, figures.accepted, figures.rejected, attempt)
+        written.write.partitionBy(OUTCOME).parquet(attempt)
+    figures = read_figures(observed.get, _written(spark, attempt))
+    if figures.rows != figures.accepted + figures.rejected:
+        raise RowsLost(job.run, figures.rows, figures.accepted, figures.rejected, attempt)
     lineage = job.lineage
     summary = RunReport(
         run_id=job.run,
@@ -142,7 +143,7 @@ def _carry_out(connection: Connection, df: DataFrame, job: Job, place: RunPlace,
         application_id=connection.application_id,
         started_at=job.started.isoformat(),
         seconds=monotonic() - began,
-        rows=rows,
+        rows=figures.rows,
         accepted=figures.accepted,
         rejected=figures.rejected,
         rejected_by_reason=figures.rejected_by_reason,
@@ -163,11 +164,8 @@ def _carry_out(connection: Connection, df: DataFrame, job: Job, place: RunPlace,
     return marker
 
 
-def _figures(spark: SparkSession, attempt: str, rows: int) -> Figures:
-    if rows == 0:
-        return NO_ROWS
-    columns = f"reason string, {CALL} struct<{CALL_DDL.replace(' ', ':').replace(',:', ', ')}>, {OUTCOME} string"
-    return read_figures(spark.read.schema(columns).parquet(attempt))
+def _written(spark: SparkSession, attempt: str) -> list[Row]:
+    return count_written(spark.read.schema(f"reason string, {OUTCOME} string").parquet(attempt))
 
 
 @contextmanager

@@ -292,9 +292,9 @@ def test_a_registry_that_is_away_does_not_undo_a_run(
 
 def test_lost_rows_are_noticed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     from inferlake.routing import route
-    from inferlake.routing.summary import read_figures
+    from inferlake.routing.summary import count_written
 
-    monkeypatch.setattr(route, "read_figures", lambda written: read_figures(written.where("reason IS NULL")))
+    monkeypatch.setattr(route, "count_written", lambda written: count_written(written.where("reason IS NULL")))
     with pytest.raises(RowsLost) as caught:
         inferlake.route_rejected(labelled(lake), "ai_output", SCHEMA, run=lake.model)
     assert caught.value.fields["rows"] == 20
