@@ -11,14 +11,14 @@ import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from raw_peer import Peer, Play, Visit, meeting, played
 
 from inferlake.worker import transport as transport_module
 from inferlake.worker.calls import Break, HttpReply, TransportFailed
-from inferlake.worker.http1 import ERROR_LIMIT, HEAD_LIMIT
+from inferlake.worker.http1 import ERROR_LIMIT, HEAD_LIMIT, Connection
 from inferlake.worker.transport import Http1Transport, TransportSettings
 
 OK: Final = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -413,6 +413,49 @@ def test_a_peer_that_resets_every_new_connection_gets_no_request() -> None:
     played(scenario())
 
 
+def test_a_connection_that_is_just_being_closed_is_not_used() -> None:
+    async def scenario() -> None:
+        async with meeting(answering) as (peer, transport):
+            assert await outcome(transport, peer.url) == ANSWERED
+            (connection,) = transport._opened
+            connection.data_received(b"unasked")  # and its loss is reported only when the loop comes round
+            assert await outcome(transport, peer.url) == ANSWERED
+            assert (len(peer.requests), peer.visits) == (2, 2)
+
+    played(scenario())
+
+
+def test_nothing_is_sent_over_a_new_connection_that_is_lost_or_late_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    dial = transport_module.dial
+    lost = asyncio.Event()
+
+    async def play(visit: Visit) -> None:
+        if visit.number == 0:
+            visit.reset()
+            lost.set()
+        await answering(visit)
+
+    async def slow_dial(*way: Any) -> Connection:
+        connection = await dial(*way)
+        await lost.wait()
+        await asyncio.sleep(0.02)
+        time.sleep(0.2)  # noqa: ASYNC251 - a loop that is busy elsewhere
+        return connection
+
+    async def scenario() -> None:
+        monkeypatch.setattr(transport_module, "dial", slow_dial)
+        async with meeting(play) as (peer, transport):
+            closed = (Break.CONNECT, "No connection to the endpoint (closed).")
+            assert await outcome(transport, peer.url) == closed
+            assert not transport._opened
+            late = (Break.CONNECT, "No connection within the time of the call.")
+            assert await outcome(transport, peer.url, timeout_s=0.2) == late
+            await peer.left()
+            assert (len(peer.requests), peer.visits) == (0, 2)
+
+    played(scenario())
+
+
 def test_an_answer_that_comes_before_the_request_was_read_counts_and_ends_its_connection() -> None:
     async def play(visit: Visit) -> None:
         if visit.number == 0:
@@ -577,7 +620,7 @@ def test_at_the_deadline_a_request_ends_and_its_connection_with_it(state: str) -
         async with meeting(then_answering(play)) as (peer, transport):
             began = loop.time()
             assert await outcome(transport, peer.url, bytes(size), timeout_s=0.3) == late
-            assert 0.3 <= loop.time() - began < 1.5
+            assert 0.3 <= loop.time() - began < 3.0
             await peer.left()
             assert await outcome(transport, peer.url) == ANSWERED
             assert peer.visits == 2
@@ -772,7 +815,7 @@ def test_a_name_service_that_hangs_costs_a_call_its_time_for_connecting_and_othe
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(loop, "getaddrinfo", names)
-        async with meeting(answering, TransportSettings(connect_timeout_ms=400)) as (peer, transport):
+        async with meeting(answering, TransportSettings(connect_timeout_ms=1_000)) as (peer, transport):
             began = loop.time()
             hanging = [asyncio.create_task(outcome(transport, f"http://hangs.invalid:{peer.port}/")) for _ in range(50)]
             await asyncio.sleep(0)
@@ -783,7 +826,7 @@ def test_a_name_service_that_hangs_costs_a_call_its_time_for_connecting_and_othe
             assert short == (Break.CONNECT, "No connection within connect.timeout.ms.")
             assert not any(call.done() for call in hanging)
             assert await asyncio.gather(*hanging) == [(Break.CONNECT, "No connection within connect.timeout.ms.")] * 50
-            assert 0.4 <= loop.time() - began < 1.5
+            assert 0.999 <= loop.time() - began < 3.0
             assert asked.count("fine.invalid") == 1
 
     played(scenario())

@@ -176,7 +176,7 @@ def test_a_handshake_that_hangs_has_the_time_for_connecting() -> None:
             url = peer.url.replace("http:", "https:")
             began = loop.time()
             assert await outcome(transport, url) == TOO_SLOW
-            assert 0.299 <= loop.time() - began < 1.5
+            assert 0.299 <= loop.time() - began < 3.0
             await peer.left()
             assert await outcome(transport, url, timeout_s=0.05) == TOO_SLOW
             call = asyncio.create_task(outcome(transport, url))
