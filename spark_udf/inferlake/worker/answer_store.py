@@ -1,7 +1,7 @@
 """Finished answers of one application on one host: a request is paid once however often Spark repeats it.
 
-An LMDB file that all worker processes of the application share: a key is the hash of a request (``KeyMaker``), and has
-either an answer or a claim. A claim says that a process is calling; the others wait for its answer. Claims end
+An LMDB file that all worker processes of the application share: a key is the hash of a request (``KeyMaker``), its
+value either an answer or a claim. A claim says that a process is calling; the others wait for its answer. Claims end
 by their answer, by being abandoned, by expiry, or with their process: each process holds a lock on a file of its own
 for as long as it lives, so a claim of a killed worker is noticed at once.
 
@@ -35,7 +35,9 @@ _LEAST_FREE_BYTES: Final = 256 << 20  # with less disk than this, new answers ar
 _ROOM_CHECKED_EVERY: Final = 1_024  # answers
 _HOLDER_SEEN_S: Final = 0.5  # how long a holder that was seen alive is believed to be
 
-_CLAIM: Final = struct.Struct("<16sd")  # holder and expiry
+_ANSWER: Final = b"A"
+_CLAIM: Final = b"C"
+_CLAIM_FORM: Final = struct.Struct("<16sd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class AnswerStore:
         self._env = lmdb.open(
             str(directory),
             map_size=_MAP_BYTES,
-            max_dbs=2,
+            max_dbs=1,
             max_readers=1_024,
             writemap=True,
             map_async=True,
@@ -102,8 +104,6 @@ class AnswerStore:
             mode=0o600,
         )
         self._env.reader_check()
-        # Claims are few and lie beside the answers: a claim amid a million answers copies a page of them.
-        self._claims = self._env.open_db(b"claims")
         self._marks = self._env.open_db(b"marks")
         self._seen_alive: dict[bytes, float] = {}
         self._unchecked = _ROOM_CHECKED_EVERY  # answers since somebody looked at the disk
@@ -117,19 +117,21 @@ class AnswerStore:
 
     def claim(self, keys: Iterable[bytes], now: float, expires: float) -> dict[bytes, Claim]:
         """Return for each key its answer, or the right to call until ``expires``, or that somebody else is calling."""
-        claim = _CLAIM.pack(self._holder, expires)
+        claim = _CLAIM + _CLAIM_FORM.pack(self._holder, expires)
         claims: dict[bytes, Claim] = {}
         with self._env.begin(write=True, buffers=True) as transaction:
             for key in keys:
-                claims[key] = seen = self._see(transaction, key, now)
+                value = transaction.get(key)
+                claims[key] = seen = CLAIMED if value is None else self._read(value, now)
                 if seen is CLAIMED:
-                    transaction.put(key, claim, db=self._claims)
+                    transaction.put(key, claim)
         return claims
 
     def look(self, key: bytes, now: float) -> Claim:
         """Return the same without claiming anything; ``Claimed`` means that nobody is calling."""
         with self._env.begin(buffers=True) as transaction:
-            return self._see(transaction, key, now)
+            value = transaction.get(key)
+            return CLAIMED if value is None else self._read(value, now)
 
     def keep(self, answers: Mapping[bytes, bytes]) -> None:
         """Store encoded answers in place of their claims."""
@@ -138,28 +140,29 @@ class AnswerStore:
             return
         with self._env.begin(write=True) as transaction:
             for key, answer in answers.items():
-                transaction.put(key, answer)
-                transaction.delete(key, db=self._claims)
+                transaction.put(key, _ANSWER + answer)
 
     def abandon(self, keys: Iterable[bytes]) -> None:
         """Give up claims of this process: somebody else may call."""
-        with self._env.begin(write=True, db=self._claims) as transaction:
+        with self._env.begin(write=True) as transaction:
             for key in keys:
                 if self._is_mine(transaction.get(key)):
                     transaction.delete(key)
 
     def renew(self, keys: Iterable[bytes], expires: float) -> None:
         """Extend claims of this process whose calls take long."""
-        with self._env.begin(write=True, db=self._claims) as transaction:
+        with self._env.begin(write=True) as transaction:
             for key in keys:
                 if self._is_mine(transaction.get(key)):
-                    transaction.put(key, _CLAIM.pack(self._holder, expires))
+                    transaction.put(key, _CLAIM + _CLAIM_FORM.pack(self._holder, expires))
 
     def add(self, answers: Iterable[tuple[bytes, bytes]]) -> None:
         """Store encoded answers from elsewhere, unless there are answers already."""
         with self._env.begin(write=True) as transaction:
             for key, answer in answers:
-                transaction.put(key, answer, overwrite=False)
+                value = transaction.get(key)
+                if value is None or value[:1] != _ANSWER:
+                    transaction.put(key, _ANSWER + answer)
 
     def mark(self, group: bytes, keys: Iterable[bytes]) -> None:
         """Remember that keys belong to a group."""
@@ -173,16 +176,12 @@ class AnswerStore:
             return transaction.get(group + key) is not None
 
     def _is_mine(self, value: bytes | None) -> bool:
-        return value is not None and value.startswith(self._holder)
+        return value is not None and value[:17] == _CLAIM + self._holder
 
-    def _see(self, transaction: lmdb.Transaction, key: bytes, now: float) -> Claim:
-        answer = transaction.get(key)
-        if answer is not None:
-            return Found(decode_answer(answer))
-        claim = transaction.get(key, db=self._claims)
-        if claim is None:
-            return CLAIMED
-        holder, expires = _CLAIM.unpack(claim)
+    def _read(self, value: bytes | memoryview, now: float) -> Claim:
+        if value[:1] == _ANSWER:
+            return Found(decode_answer(value[1:]))
+        holder, expires = _CLAIM_FORM.unpack(value[1:])
         if expires <= now or not self._alive(holder, now):
             return CLAIMED
         return BUSY
