@@ -18,6 +18,7 @@ from raw_peer import Peer, Play, Visit, meeting, played
 
 from inferlake.worker import transport as transport_module
 from inferlake.worker.calls import Break, HttpReply, TransportFailed
+from inferlake.worker.dialing import dial
 from inferlake.worker.http1 import ERROR_LIMIT, HEAD_LIMIT, Connection
 from inferlake.worker.transport import Http1Transport, TransportSettings
 
@@ -426,7 +427,6 @@ def test_a_connection_that_is_just_being_closed_is_not_used() -> None:
 
 
 def test_nothing_is_sent_over_a_new_connection_that_is_lost_or_late_already(monkeypatch: pytest.MonkeyPatch) -> None:
-    dial = transport_module.dial
     lost = asyncio.Event()
 
     async def play(visit: Visit) -> None:
