@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from inferlake.call import CallDescriptor
-from inferlake.input_contract import check_types
 from inferlake.result import CallResult, ErrorCode
 from inferlake.worker.calls import Call, CallFailed
 from inferlake.worker.pay_once import Ahead
@@ -77,6 +76,8 @@ class Planner:
         ``InputTypeDiffers``, which planning finds first where it sees the call.
         """
         if self._snapshot.inputs:
+            from inferlake.input_contract import check_types  # brings the lexer of SQL along: 0.1 s of a worker's start
+
             check_types(self._snapshot, [spark_type(type_) for type_ in types[: self._inputs]])
         self._renderer.compile(types)
 
