@@ -12,6 +12,7 @@ import pyarrow as pa
 from inferlake.judge import Explanation, Judge, Reason
 from inferlake.judging import answers, verdict_of
 from inferlake.schema import Schema
+from inferlake.worker.arrow_columns import arrow_column
 from inferlake.worker.plain_values import plain_values
 from inferlake.worker.prompt import Render, compile_prompt
 
@@ -70,10 +71,10 @@ class Rejecting:
             errors.append(_as_json(verdict.errors) if code is None else _failure(code, batch[0].field("error")[at]))
             sent.append(shown)
         columns = [
-            pa.array(valid, pa.bool_()),
-            pa.array(reasons, pa.string()),
-            pa.array(errors, pa.string()),
-            pa.array(sent, pa.string()),
+            arrow_column(valid, pa.bool_()),
+            arrow_column(reasons, pa.string()),
+            arrow_column(errors, pa.string()),
+            arrow_column(sent, pa.string()),
         ]
         return pa.StructArray.from_arrays(columns, fields=list(_ROUTED))
 

@@ -8,6 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from inferlake.result import CallResult
+from inferlake.worker.arrow_columns import arrow_column
 
 _FIELDS: Final = (
     pa.field("response", pa.string()),
@@ -33,15 +34,10 @@ STRUCT_TYPE: Final = pa.struct(_FIELDS)  # the Arrow form of ``inferlake.result.
 def to_struct_array(results: Sequence[CallResult]) -> pa.StructArray:
     """Return the results as one array of ``STRUCT_TYPE``; no row is null."""
     columns = zip(*results, strict=True) if results else [()] * len(_FIELDS)
-    arrays = [_array(column, field.type) for column, field in zip(columns, _FIELDS, strict=True)]
+    arrays = [arrow_column(column, field.type) for column, field in zip(columns, _FIELDS, strict=True)]
     return pa.StructArray.from_arrays(arrays, fields=list(_FIELDS))
-
-
-def _array(column: Sequence[object], type_: pa.DataType) -> pa.Array:
-    """Return the column; most batches have no error, no price or no reasoning at all."""
-    return pa.nulls(len(column), type_) if column.count(None) == len(column) else pa.array(column, type_)
 
 
 def text_array(results: Sequence[CallResult]) -> pa.StringArray:
     """Return the answers' texts, null where there is none."""
-    return pa.array([result.response for result in results], pa.string())
+    return arrow_column([result.response for result in results], pa.string())
