@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 _AHEAD_S: Final = 0.5  # a lease covers what this time can use
 _REFILL_S: Final = 0.25  # the next one is asked for when the slots in hand end sooner than this
-_APART_S: Final = 0.004  # between two questions, so that what comes meanwhile is asked for together
+_APART_S: Final = 0.010  # between two questions, so that what comes meanwhile is asked for together
 _IDLE_S: Final = 0.05  # slots that nobody has wanted for so long are given back
 _COUNT_MOST: Final = 10_000
 _ANSWER_S: Final = 5.0  # how long the registry may take
