@@ -93,7 +93,9 @@ def route(options: argparse.Namespace) -> dict[str, Any]:
     with spark_session(options.tasks) as spark:
         inferlake.enable(spark, registry=options.registry)
         frame = sessions(spark, options.rows, distinct, options.tasks)
-        warm = frame.limit(4).withColumn("answer", AF.ai_function(options.model, "text", prompt="warm {text}"))
+        warm = frame.limit(4).withColumn(
+            "answer", AF.ai_function(options.model, "text", returns="struct", prompt="warm {text}")
+        )
         called = frame.withColumn("answer", AF.ai_function(options.model, "text", returns="struct"))
         with tempfile.TemporaryDirectory(prefix="inferlake-bench-run-") as folder:
             inferlake.route_rejected(warm, "answer", SCHEMA, keys="id", run="warm", location=folder)
