@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Final, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from inferlake.call import CallDescriptor, OnError, Returns
 from inferlake.call_options import are_options, read_options
@@ -113,11 +112,7 @@ class UnplannedCall:
 
     def _checked(self, first: Arguments, batch: Arguments) -> Arguments:
         model = first[0][0]
-        # Null when anything is null, so a model that is missing in one row is refused as well.
-        same = pc.call_function(
-            "all", [pc.call_function("equal", [batch[0], model])], pc.ScalarAggregateOptions(skip_nulls=False)
-        )
-        if not model.is_valid or not same.as_py():
+        if not model.is_valid or any(other != model.as_py() for other in batch[0].unique().to_pylist()):
             raise ModelNotConstant(self.function)
         if len(batch) > 2 and _options(first[-1]) is not None:
             options = first[-1][0].as_py()
