@@ -70,7 +70,11 @@ class RegistryLink:
         oldest = asyncio.get_running_loop().time() - _IDLE_S
         while self._idle and self._idle[0].idle_since < oldest:
             self._idle.popleft().abort()
-        return self._idle.pop() if self._idle else None
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.usable:
+                return connection
+        return None
 
     async def _connect(self) -> Connection:
         url = self._address
@@ -81,6 +85,8 @@ class RegistryLink:
                 connection = await dial(peer, peer.host, None, self._trusted, self._make)
         except TimeoutError:
             raise self._unreachable("it did not answer in time") from None
+        if not connection.usable:
+            raise self._unreachable("the connection broke")
         self._open.add(connection)
         return connection
 

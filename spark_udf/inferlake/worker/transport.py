@@ -28,7 +28,7 @@ from inferlake_sql.location import read_address, refuse_address
 BODY_LIMIT: Final = 16 << 20  # bytes of one answer
 _RESOLVED_FOR_S: Final = 30.0  # how long checked addresses stay pinned
 _IDLE_S: Final = 30.0  # an idle connection that is older is not used again: load balancers drop them after a minute
-_USER_AGENT: Final = "inferlake"
+_USER_AGENT: Final = "user-agent: inferlake\r\n"
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2
 
 
@@ -228,7 +228,7 @@ def _request_start(url: httpx.URL, proxy: Proxy | None) -> bytes:
     """Return what is the same in all requests to a URL: the first line, the host, and whom a proxy has to do with."""
     path, host = url.raw_path.decode(), url.netloc.decode()
     place = path if proxy is None else f"{url.scheme}://{host}{path}"
-    start = f"POST {place} HTTP/1.1\r\nhost: {host}\r\nuser-agent: {_USER_AGENT}\r\n"
+    start = f"POST {place} HTTP/1.1\r\nhost: {host}\r\n"
     if proxy is not None and proxy.authorization is not None:
         start += f"proxy-authorization: {proxy.authorization}\r\n"
     return start.encode("ascii")
@@ -236,7 +236,7 @@ def _request_start(url: httpx.URL, proxy: Proxy | None) -> bytes:
 
 def _request_head(headers: dict[str, str], length: int) -> bytes:
     """Return a request's own headers. Raises ``TransportFailed`` for one that is none."""
-    lines = []
+    lines = [] if "user-agent" in headers else [_USER_AGENT]
     for name, value in headers.items():
         if not value.isprintable() or not _NAME.fullmatch(name):
             raise _unsendable()

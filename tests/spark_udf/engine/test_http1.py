@@ -723,6 +723,16 @@ def test_a_request_is_these_bytes_and_no_others() -> None:
     played(scenario())
 
 
+def test_a_model_may_call_itself_what_it_likes() -> None:
+    async def scenario() -> None:
+        async with meeting(answering) as (peer, transport):
+            await transport.post(peer.url, {"user-agent": "me"}, b"{}", 10.0)
+            assert peer.requests[0].count(b"user-agent") == 1
+            assert b"\r\nuser-agent: me\r\n" in peer.requests[0]
+
+    played(scenario())
+
+
 HEADERS: Final = [
     ("x-a", "secret\r\nx-b: c"), ("x-a", "secret\n"), ("x-a", "secret\r"), ("x-a", "\0secret"), ("x-a", "secret\x7f"),
     ("x-a", "secret 語"), ("x-a", "secret\u2028"), ("x-a\r\nsecret", "b"), ("x-a:secret", "b"), ("x secret", "b"),

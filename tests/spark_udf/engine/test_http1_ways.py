@@ -246,8 +246,9 @@ def test_plain_http_through_a_proxy_has_the_whole_url_and_the_proxys_password(mo
                 proxy.requests[0]
                 == (
                     "POST http://model.invalid:8000/v1?a=b HTTP/1.1\r\nhost: model.invalid:8000\r\n"
+                    f"proxy-authorization: {AUTHORIZATION}\r\n"
                     "user-agent: inferlake\r\n"
-                    f"proxy-authorization: {AUTHORIZATION}\r\ncontent-length: 2\r\n\r\n{{}}"
+                    "content-length: 2\r\n\r\n{}"
                 ).encode()
             )
             (route,) = transport._routes.values()
