@@ -239,14 +239,7 @@ def _request_head(headers: dict[str, str], length: int) -> bytes:
     lines = [] if "user-agent" in headers else [_USER_AGENT]
     for name, value in headers.items():
         if not value.isprintable() or not _NAME.fullmatch(name):
-            raise _unsendable()
+            raise TransportFailed(Break.FORBIDDEN, "The request cannot be built: a header is not valid.")
         lines.append(f"{name}: {value}\r\n")
     lines.append(f"content-length: {length}\r\n\r\n")
-    try:
-        return "".join(lines).encode("latin-1")
-    except UnicodeEncodeError:
-        raise _unsendable() from None
-
-
-def _unsendable() -> TransportFailed:
-    return TransportFailed(Break.FORBIDDEN, "The request cannot be built: a header is not valid.")
+    return "".join(lines).encode()  # what is no ASCII goes as UTF-8; a lonely surrogate is not printable
