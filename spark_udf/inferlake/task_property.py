@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -16,9 +17,9 @@ def told_to_tasks(spark: SparkSession, name: str) -> Iterator[None]:
     if is_connect(spark):
         yield
         return
-    context = spark.sparkContext
+    context: Any = spark.sparkContext  # None removes a property, which PySpark says and its hint does not know
     context.setLocalProperty(name, "true")
     try:
         yield
     finally:
-        context.setLocalProperty(name, None)  # type: ignore[arg-type] # Spark removes it; PySpark's hint wants a text
+        context.setLocalProperty(name, None)

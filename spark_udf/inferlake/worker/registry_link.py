@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections import deque
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Final
@@ -18,6 +17,7 @@ import httpx
 from inferlake.worker.calls import Break, TransportFailed
 from inferlake.worker.dialing import Peer, dial
 from inferlake.worker.http1 import Connection
+from inferlake.worker.idle import IdleConnections
 from inferlake_registry.client import Reply
 from inferlake_registry.contract.problems import RegistryUnreachable
 
@@ -37,7 +37,7 @@ class RegistryLink:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._idle: deque[Connection] = deque()  # the one that was used last is the last
+        self._idle = IdleConnections(_IDLE_S)
         self._open: set[Connection] = set()
         self._context: ssl.SSLContext | None = None
 
@@ -45,7 +45,7 @@ class RegistryLink:
         """Return what the registry answers. Raises RegistryUnreachable."""
         try:
             request = self._request(path, headers, body)
-            connection = self._kept() or await self._connect()
+            connection = self._idle.take() or await self._connect()
             reply = await connection.exchange(request, _ANSWER_S)
         except TransportFailed as failed:
             raise self._unreachable(_CAUSES.get(failed.kind, "the connection broke")) from failed
@@ -53,7 +53,7 @@ class RegistryLink:
 
     async def close(self) -> None:
         """Close the connections."""
-        self._idle.clear()
+        self._idle.close()
         for connection in tuple(self._open):
             connection.abort()
 
@@ -65,16 +65,6 @@ class RegistryLink:
         lines = [f"POST {url.raw_path.decode().rstrip('/')}{path} HTTP/1.1", f"host: {url.netloc.decode()}"]
         lines += (f"{name}: {value}" for name, value in headers.items())
         return "\r\n".join((*lines, f"content-length: {len(body)}", "", "")).encode() + body
-
-    def _kept(self) -> Connection | None:
-        oldest = asyncio.get_running_loop().time() - _IDLE_S
-        while self._idle and self._idle[0].idle_since < oldest:
-            self._idle.popleft().abort()
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.usable:
-                return connection
-        return None
 
     async def _connect(self) -> Connection:
         url = self._address
@@ -91,12 +81,11 @@ class RegistryLink:
         return connection
 
     def _make(self) -> Connection:
-        return Connection(_BODY_LIMIT, self._idle.append, self._lost)
+        return Connection(_BODY_LIMIT, self._idle.put, self._lost)
 
     def _lost(self, connection: Connection) -> None:
         self._open.discard(connection)
-        if connection in self._idle:
-            self._idle.remove(connection)
+        self._idle.forget(connection)
 
     def _trusted(self) -> ssl.SSLContext:
         if self._context is None:

@@ -10,7 +10,7 @@ import asyncio
 import re
 import socket
 import ssl
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ import httpx
 from inferlake.worker.calls import Break, HttpReply, TransportFailed
 from inferlake.worker.dialing import Peer, Proxy, dial, proxy_of
 from inferlake.worker.http1 import Connection
+from inferlake.worker.idle import IdleConnections
 from inferlake.worker.tls import tls_context
 from inferlake_sql.location import read_address, refuse_address
 
@@ -52,24 +53,17 @@ class Route:
         self._peer = Peer.of(url)
         self._proxy = proxy
         self.start = _request_start(url, None if self._peer.secure else proxy)
-        self._idle: deque[Connection] = deque()  # the one that was used last is the last
+        self._idle = IdleConnections(_IDLE_S)
         self._opened = opened  # those of all routes of a transport
         self._retired = False
-        self._loop = asyncio.get_running_loop()
-        self._looking: asyncio.TimerHandle | None = None  # for idle connections that have grown old
 
     def leads(self, addresses: tuple[str, ...], proxy: Proxy | None) -> bool:
         """Tell whether this is the way to these addresses, in whatever order."""
         return self._proxy == proxy and set(self._addresses) == set(addresses)
 
-    def idle(self, now: float) -> Connection | None:
-        """Take the idle connection that was used last: those that are not needed grow old and are closed."""
-        self._drop_old(now)
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.usable:
-                return connection
-        return None
+    def idle(self) -> Connection | None:
+        """Take a connection that carries nothing, if there is one."""
+        return self._idle.take()
 
     async def connect(self, body_limit: int, context: Callable[[], ssl.SSLContext]) -> Connection:
         """Open another connection, to the first address that takes it. Raises ``TransportFailed``."""
@@ -93,19 +87,7 @@ class Route:
     def retire(self) -> None:
         """Use no connection for another exchange."""
         self._retired = True
-        if self._looking is not None:
-            self._looking.cancel()
-        while self._idle:
-            self._idle.pop().abort()
-
-    def _drop_old(self, now: float) -> None:
-        while self._idle and self._idle[0].idle_since <= now - _IDLE_S:
-            self._idle.popleft().abort()
-
-    def _look(self) -> None:
-        """Close what has grown old, also when no call comes any more, and look again as long as anything is idle."""
-        self._drop_old(self._loop.time())
-        self._looking = self._loop.call_later(_IDLE_S, self._look) if self._idle else None
+        self._idle.close()
 
     def _try_last(self, address: str) -> None:
         """Let the next connection begin with another address, unless that has been seen to already."""
@@ -116,14 +98,11 @@ class Route:
         if self._retired:
             connection.abort()
         else:
-            self._idle.append(connection)
-            if self._looking is None:
-                self._looking = self._loop.call_later(_IDLE_S, self._look)
+            self._idle.put(connection)
 
     def _lost(self, connection: Connection) -> None:
         self._opened.discard(connection)
-        if connection in self._idle:
-            self._idle.remove(connection)
+        self._idle.forget(connection)
 
 
 class Http1Transport:
@@ -145,7 +124,7 @@ class Http1Transport:
         route = self._routes.get(url)
         connection = None
         if route is not None and route.expires >= now:
-            connection = route.idle(now)
+            connection = route.idle()
         if route is None or connection is None:
             route, connection = await self._connected(url, timeout_s)
             timeout_s -= self._loop.time() - now
@@ -165,7 +144,7 @@ class Http1Transport:
         try:
             async with asyncio.timeout(min(timeout_s, self._settings.connect_timeout_ms / 1_000)):
                 route = await self._route(url)
-                connection = route.idle(began) or await route.connect(self._settings.body_limit, self._tls)
+                connection = route.idle() or await route.connect(self._settings.body_limit, self._tls)
         except TimeoutError:
             raise TransportFailed(Break.CONNECT, "No connection within connect.timeout.ms.") from None
         if self._closed or self._loop.time() - began >= timeout_s:

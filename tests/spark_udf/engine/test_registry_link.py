@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from threading import Thread
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import certifi
 import pytest
@@ -184,9 +184,9 @@ def test_one_connection_serves_many_questions_and_another_comes_after_a_restart(
     async def work(client: AsyncClient) -> None:
         opened: list[tuple[object, ...]] = []
 
-        async def counted(*arguments: object) -> object:
+        async def counted(*arguments: Any) -> object:
             opened.append(arguments)
-            return await dial(*arguments)  # type: ignore[arg-type]
+            return await dial(*arguments)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("inferlake.worker.registry_link.dial", counted)
