@@ -45,6 +45,35 @@ def test_leases_follow_each_other(quiet_registry: RegistryProcess, sql: Sql) -> 
     run(quiet_registry, work)
 
 
+def test_two_busy_holders_have_a_share_each_while_the_limit_holds_nobody_up(
+    quiet_registry: RegistryProcess, sql: Sql
+) -> None:
+    sql.create("'qps.limit'=1000")
+
+    async def work(client: AsyncClient) -> None:
+        def busy(holder: str, recent: int = 100) -> LeaseRequest:
+            return LeaseRequest(holder, 4, 0, recent=recent)
+
+        alone = await client.lease(sql.name, busy("host:1:a"))
+        assert (alone.share, alone.count, alone.spacing_ms) == (False, 4, 1)
+        await asyncio.sleep(0.05)
+        shares = [await client.lease(sql.name, busy(holder)) for holder in ("host:2:b", "host:1:a")]
+        assert [(lease.share, lease.count) for lease in shares] == [(True, 225)] * 2
+        assert [lease.spacing_ms for lease in shares] == pytest.approx([1_000 / 450] * 2)
+        assert [lease.first_delay_ms for lease in shares] == [0, 0]
+        # The next one begins where the last one ends, and until then a third holder has what is left of the limit.
+        following = await client.lease(sql.name, busy("host:2:b"))
+        assert (following.share, following.count) == (True, 225)
+        assert following.first_delay_ms == pytest.approx(500, abs=200)
+        third = await client.lease(sql.name, ask(count=2, holder="host:3:c"))
+        assert (third.share, third.count, third.spacing_ms) == (False, 2, pytest.approx(10))
+        await client.release(sql.name, following.lease_id, 225)  # lapses anyway
+        # Who wants more than its part gets slots one after the other.
+        assert not (await client.lease(sql.name, busy("host:2:b", recent=400))).share
+
+    run(quiet_registry, work)
+
+
 def test_without_a_limit_calls_go_at_once(quiet_registry: RegistryProcess, sql: Sql) -> None:
     sql.create()
 

@@ -14,6 +14,7 @@ class LeaseRequest:
     in_flight: int
     pause_ms: int = 0  # a Retry-After that the endpoint gave this worker: moves the model's clock for everybody
     model_id: str | None = None  # of the snapshot that the query was planned with; None means the model of the name
+    recent: int = 0  # calls of this worker in the last half second
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class Lease:
     clock, in seconds: it is no time of day for the worker, but two of them tell how far apart two leases were granted,
     which arrival times do not, since answers take longer now and then. ``count`` may be less than asked.
     ``spacing_ms`` is 0 when the model has no ``qps.limit``. ``concurrency`` is this holder's share of the model's
-    ``concurrency.limit``.
+    ``concurrency.limit``. With ``share`` the slots are this holder's share of a limit that holds nobody up: of half a
+    second, whatever was asked for. They are not given back, and the next ones are asked for before they end.
     """
 
     lease_id: str
@@ -38,6 +40,7 @@ class Lease:
     qps_limit: float | None
     holders: int  # live holders of this model, for the fallback when the registry is away
     granted_at: float | None = None
+    share: bool = False
 
 
 @dataclass(frozen=True, slots=True)

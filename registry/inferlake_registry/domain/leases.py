@@ -4,6 +4,10 @@ A model has one clock: the time of its next free slot. A lease takes ``count`` s
 moves it on. A slot belongs to one lease, so the sum over all holders can never exceed the limit, however
 many there are and however often they ask. Slots that nobody took lapse with the time; there is no burst to catch up.
 
+While the limit holds nobody up, slots one after the other would be over before a busy holder has used them, and it
+would have to ask a hundred times a second. Such a holder gets a share instead: half a second at an even part of the
+limit, beside the clock, whose slots are that much further apart meanwhile.
+
 Times are seconds since the epoch on the registry's own clock.
 """
 
@@ -17,6 +21,16 @@ from typing import Final
 WINDOW_SECONDS: Final = 0.5
 # What is granted at once to a holder of a model without a limit: only bounds the number in the answer.
 UNLIMITED_COUNT: Final = 10_000
+# A share is for a holder that made this many calls in the last half second: fewer are easily asked for.
+SHARE_LEAST_CALLS: Final = 32
+# What a share is of an even part of the limit: the rest is for holders that are new.
+SHARE_OF_PART: Final = 0.9
+# A holder that uses more than this of its even part may soon want more than that: it gets slots of the clock.
+SHARE_USE: Final = 0.8
+# Nobody is held up when the next free slot is no further away.
+SHARE_BOOKED_SECONDS: Final = 0.02
+# The clock has at least this part of the limit, or waits until the shares end.
+CLOCK_LEAST: Final = 0.05
 # How long after its last slot a lease is good: a worker that was suspended for longer must ask again.
 GRACE_SECONDS: Final = 1.0
 # A lease without slots to wait for ends after this, so that DISABLE and a new limit are noticed.
@@ -33,6 +47,17 @@ class Clock:
 
     next_slot: float = 0.0
     paused_until: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Shares of a limit that holders have, in calls a second, and when the last of them ends."""
+
+    rate: float = 0.0
+    until: float = 0.0
+
+    def __add__(self, other: Shares) -> Shares:
+        return Shares(self.rate + other.rate, max(self.until, other.until))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +79,43 @@ class Slots:
         return self.end + (GRACE_SECONDS if self.spacing else UNLIMITED_SECONDS)
 
 
-def grant(clock: Clock, qps_limit: float | None, *, wanted: int, holders: int, now: float) -> tuple[Clock, Slots]:
-    """Take up to ``wanted`` slots, at least one, and return the clock after that. ``holders`` counts the asker."""
+def grant(
+    clock: Clock, qps_limit: float | None, *, wanted: int, holders: int, now: float, shares: Shares = Shares()
+) -> tuple[Clock, Slots]:
+    """Take up to ``wanted`` slots, at least one, and return the clock after that.
+
+    ``holders`` counts the asker, and ``shares`` are all that have not ended, the asker's own among them.
+    """
     begin = max(now, clock.paused_until)
     if qps_limit is None:
         return clock, Slots(begin, 0.0, max(1, min(wanted, UNLIMITED_COUNT)))
-    spacing = 1.0 / qps_limit
+    rate = qps_limit - shares.rate
+    if rate < CLOCK_LEAST * qps_limit:  # the limit was lowered, or holders are new
+        begin, rate = max(begin, shares.until), qps_limit
     fair = max(1, math.floor(qps_limit * WINDOW_SECONDS / max(1, holders)))
-    slots = Slots(max(begin, clock.next_slot), spacing, max(1, min(wanted, fair)))
+    slots = Slots(max(begin, clock.next_slot), 1.0 / rate, max(1, min(wanted, fair)))
     return replace(clock, next_slot=slots.end), slots
+
+
+def grant_share(
+    clock: Clock, qps_limit: float, *, recent: int, holders: int, others: Shares, own: Shares, now: float
+) -> Slots | None:
+    """Return half a second's slots at the asker's share, or None when it is to take slots of the clock.
+
+    ``recent`` calls of the asker were in the last half second, ``holders`` that call now count it, ``others`` are
+    the shares of the other ones, ``own`` is its own until then. A lone holder has the clock for itself.
+    """
+    part = qps_limit / max(1, holders)
+    rate = SHARE_OF_PART * part
+    if holders < 2 or recent < SHARE_LEAST_CALLS or recent > SHARE_USE * part * WINDOW_SECONDS:
+        return None
+    if max(clock.next_slot, clock.paused_until) > now + SHARE_BOOKED_SECONDS or others.rate + rate > qps_limit:
+        return None
+    if own.rate > rate and own.until > now:
+        return None  # one rate is on record, and the other ones may count on it
+    # Slots that were given out before are over by then, so the sum stays within the limit.
+    first = max(now, clock.next_slot, clock.paused_until, own.until)
+    return Slots(first, 1.0 / rate, math.floor(rate * WINDOW_SECONDS))
 
 
 def take_returned(returned: Slots, *, wanted: int, now: float) -> tuple[Slots | None, Slots | None]:

@@ -12,7 +12,7 @@ from inferlake_registry.contract.problems import ModelNotFound
 from inferlake_registry.domain import leases as rules
 from inferlake_registry.services.models import get_called, new_id
 from inferlake_registry.services.snapshot import call_settings, make_settings
-from inferlake_registry.store.ledger import Ledger, model_of
+from inferlake_registry.store.ledger import Holders, Ledger, model_of
 from inferlake_registry.store.schema import LeaseHolder, LimitClock, Model
 
 
@@ -29,15 +29,27 @@ def take(session: Session, name: str, request: LeaseRequest, now: datetime) -> L
     known = ledger.holders(request.holder, at)
     holders = known.others + 1
     clock = rules.pause(limited.clock or rules.Clock(), request.pause_ms, at)
-    slots = _returned(ledger, clock, request.count, at) if settings.qps_limit is not None else None
-    if slots is None:
-        clock, slots = rules.grant(clock, settings.qps_limit, wanted=request.count, holders=holders, now=at)
+    share = None
+    if settings.qps_limit is not None:
+        share = rules.grant_share(
+            clock,
+            settings.qps_limit,
+            recent=request.recent,
+            holders=known.calling + 1,
+            others=known.shares,
+            own=known.own,
+            now=at,
+        )
+    lease_id = new_id()
+    if share is not None:
+        slots, own = share, rules.Shares(1.0 / share.spacing, share.end)
+    else:
+        clock, slots, own = *_slots(ledger, clock, settings.qps_limit, request.count, known, at), known.own
+        ledger.add(lease_id, slots, request.holder)
     if clock != limited.clock:
         ledger.set_clock(clock)
-    ledger.set_holder(request.holder, request.in_flight, slots.expires + rules.HOLDER_SECONDS)
+    ledger.set_holder(request.holder, request.in_flight, slots.expires + rules.HOLDER_SECONDS, own)
     ledger.forget_lapsed(at)
-    lease_id = new_id()
-    ledger.add(lease_id, slots, request.holder)
     return Lease(
         lease_id=lease_id,
         count=slots.count,
@@ -50,6 +62,7 @@ def take(session: Session, name: str, request: LeaseRequest, now: datetime) -> L
         qps_limit=settings.qps_limit,
         holders=holders,
         granted_at=at,
+        share=share is not None,
     )
 
 
@@ -103,6 +116,18 @@ def change_limit(session: Session, model: Model, before: float | None, now: date
     if clock is not None:
         ledger.set_clock(rules.change_limit(clock, before, after, now.timestamp()))
     ledger.forget_returned()
+
+
+def _slots(
+    ledger: Ledger, clock: rules.Clock, qps_limit: float | None, wanted: int, known: Holders, at: float
+) -> tuple[rules.Clock, rules.Slots]:
+    """Take slots that came back, else the next ones of the clock."""
+    returned = None if qps_limit is None else _returned(ledger, clock, wanted, at)
+    if returned is not None:
+        return clock, returned
+    return rules.grant(
+        clock, qps_limit, wanted=wanted, holders=known.others + 1, now=at, shares=known.shares + known.own
+    )
 
 
 def _returned(ledger: Ledger, clock: rules.Clock, wanted: int, at: float) -> rules.Slots | None:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Float, String, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Float, String, and_, bindparam, delete, func, insert, not_, or_, select, update
 from sqlalchemy.orm import Session
 
-from inferlake_registry.domain.leases import Clock, Slots
+from inferlake_registry.domain.leases import GRACE_SECONDS, HOLDER_SECONDS, WINDOW_SECONDS, Clock, Shares, Slots
 from inferlake_registry.store.schema import LeaseHolder, LeaseRow, LimitClock, Model, ModelProperty
 
 # Slots that came back and are nobody's; a holder's own name always has a colon.
@@ -52,10 +52,17 @@ _SET_CLOCK: Final = (
 _ADD_CLOCK: Final = insert(LimitClock).values(
     model_id=_MODEL, next_slot=bindparam("next"), paused_until=bindparam("paused")
 )
+_OTHER: Final = LeaseHolder.holder != _HOLDER
+_SHARING: Final = LeaseHolder.share_until > _NOW
 _COUNT_HOLDERS: Final = select(
-    func.count().filter(LeaseHolder.until >= _NOW, LeaseHolder.holder != _HOLDER),
+    func.count().filter(LeaseHolder.until >= _NOW, _OTHER),
     func.count().filter(LeaseHolder.until >= _NOW, LeaseHolder.holder < _HOLDER),
-    func.count().filter(LeaseHolder.until < _NOW, LeaseHolder.holder != _HOLDER),
+    func.count().filter(LeaseHolder.until < _NOW, _OTHER),
+    func.count().filter(LeaseHolder.until >= bindparam("calling", type_=Float()), _OTHER),
+    func.coalesce(func.sum(LeaseHolder.share).filter(_SHARING, _OTHER), 0.0),
+    func.coalesce(func.max(LeaseHolder.share_until).filter(_SHARING, _OTHER), 0.0),
+    func.coalesce(func.sum(LeaseHolder.share).filter(_SHARING, not_(_OTHER)), 0.0),
+    func.coalesce(func.max(LeaseHolder.share_until).filter(not_(_OTHER)), 0.0),
 ).where(LeaseHolder.model_id == _MODEL)
 _FORGET_HOLDERS: Final = delete(LeaseHolder).where(
     LeaseHolder.model_id == _MODEL, LeaseHolder.until < _NOW, LeaseHolder.holder != _HOLDER
@@ -63,10 +70,20 @@ _FORGET_HOLDERS: Final = delete(LeaseHolder).where(
 _SET_HOLDER: Final = (
     update(LeaseHolder)
     .where(LeaseHolder.model_id == _MODEL, LeaseHolder.holder == _HOLDER)
-    .values(in_flight=bindparam("busy"), until=bindparam("ends"))
+    .values(
+        in_flight=bindparam("busy"),
+        until=bindparam("ends"),
+        share=bindparam("rate"),
+        share_until=bindparam("rate_ends"),
+    )
 )
 _ADD_HOLDER: Final = insert(LeaseHolder).values(
-    model_id=_MODEL, holder=_HOLDER, in_flight=bindparam("busy"), until=bindparam("ends")
+    model_id=_MODEL,
+    holder=_HOLDER,
+    in_flight=bindparam("busy"),
+    until=bindparam("ends"),
+    share=bindparam("rate"),
+    share_until=bindparam("rate_ends"),
 )
 _RETURNED: Final = (
     select(*_SLOTS).where(LeaseRow.model_id == _MODEL, LeaseRow.holder == _FREE).order_by(LeaseRow.first_slot)
@@ -99,10 +116,13 @@ class Limited:
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """The live holders besides the asker: how many, and how many of them come before it."""
+    """The live holders besides the asker, and the shares of the limit that have not ended."""
 
     others: int
-    before: int
+    before: int  # how many of them come before the asker
+    calling: int  # how many of them had a slot in the last half second
+    shares: Shares  # of the others
+    own: Shares  # of the asker
 
 
 class Ledger:
@@ -148,14 +168,23 @@ class Ledger:
     def holders(self, holder: str, now: float) -> Holders:
         """Return the live holders besides this one, and forget those that are gone."""
         values = {"model": self._model_id, "who": holder, "now": now}
-        others, before, gone = self._connection.execute(_COUNT_HOLDERS, values).one()
+        calling = now + HOLDER_SECONDS + GRACE_SECONDS - WINDOW_SECONDS  # who counts until then had a slot lately
+        row = self._connection.execute(_COUNT_HOLDERS, {**values, "calling": calling}).one()
+        others, before, gone, calling_now, rate, rate_ends, own_rate, own_ends = row
         if gone:
             self._connection.execute(_FORGET_HOLDERS, values)
-        return Holders(others, before)
+        return Holders(others, before, calling_now, Shares(rate, rate_ends), Shares(own_rate, own_ends))
 
-    def set_holder(self, holder: str, in_flight: int, until: float) -> None:
-        """Count a holder in until that moment."""
-        values = {"model": self._model_id, "who": holder, "busy": in_flight, "ends": until}
+    def set_holder(self, holder: str, in_flight: int, until: float, share: Shares) -> None:
+        """Count a holder in until that moment, with its share."""
+        values = {
+            "model": self._model_id,
+            "who": holder,
+            "busy": in_flight,
+            "ends": until,
+            "rate": share.rate,
+            "rate_ends": share.until,
+        }
         if self._connection.execute(_SET_HOLDER, values).rowcount == 0:
             self._connection.execute(_ADD_HOLDER, values)
 

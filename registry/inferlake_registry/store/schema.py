@@ -240,6 +240,8 @@ class LeaseHolder(Table):
     holder: Mapped[str] = mapped_column(primary_key=True)
     in_flight: Mapped[int]
     until: Mapped[float]  # when it counts as gone, unless it asks again
+    share: Mapped[float] = mapped_column(server_default="0")  # of the limit, in calls a second
+    share_until: Mapped[float] = mapped_column(server_default="0")
 
 
 class BreakerRow(Table):

@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 
 _AHEAD_S: Final = 0.5  # a lease covers what this time can use
 _REFILL_S: Final = 0.25  # the next one is asked for when the slots in hand end sooner than this
+_RENEW_S: Final = 0.1  # before a share ends
 _APART_S: Final = 0.010  # between two questions, so that what comes meanwhile is asked for together
 _IDLE_S: Final = 0.05  # slots that nobody has wanted for so long are given back
 _COUNT_MOST: Final = 10_000
@@ -62,7 +63,7 @@ class LeaseBook:
         self._taken: deque[float] = deque(maxlen=_COUNT_MOST)
         self._lease: Lease | None = None
         self._open_until = float("-inf")  # while there is no limit, calls pass without waiting
-        self._renew_at = float("-inf")
+        self._renew_at = float("-inf")  # while calls pass without waiting, or with slots of a share
         self._asked_at = float("-inf")
         self._asking: asyncio.Task[None] | None = None
         self._silent_since: float | None = None
@@ -88,6 +89,12 @@ class LeaseBook:
 
     async def slot(self, deadline: float) -> None:
         """Wait for a send slot. Raises ``CallFailed`` at the deadline, ``ModelDisabled`` for a disabled model."""
+        if not self._waiting and self._slots.take(now := self._clock()):
+            self._taken.append(now)
+            self._give_back_later(now)
+            if self._has_share and now >= self._renew_at:
+                self._ask()
+            return
         turn: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(turn)
         timer = self._loop.call_at(deadline, _give_up, turn) if deadline != float("inf") else None
@@ -107,12 +114,16 @@ class LeaseBook:
 
     def close(self) -> None:
         """Give back what is in hand."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._stop_timer()
         self._release(self._slots.give_up())
+
+    @property
+    def _has_share(self) -> bool:
+        return self._lease is not None and self._lease.share
 
     def _dispatch(self) -> None:
         """Let waiting calls go whose slot has come, and see to it that there will be slots for the others."""
+        self._stop_timer()
         now = self._clock()
         self._drop_abandoned()
         while self._waiting and (now < self._open_until or self._slots.take(now)):
@@ -122,10 +133,12 @@ class LeaseBook:
         if self._waiting:
             self._wake_at(min(self._refill(now), self._slots.next_at or float("inf")))
         elif self._slots:
-            self._wake_at(now + _IDLE_S, self._give_back)
+            self._give_back_later(now)
 
     def _refill(self, now: float) -> float:
         """Ask for slots when there are too few of them; return when to look again, infinite while that is not known."""
+        if self._has_share and now < self._renew_at:
+            return self._renew_at
         enough = not self._slots.made_up and 2 * len(self._slots) > self._useful(now)
         if enough or self._slots.end >= now + _REFILL_S:
             return float("inf")
@@ -139,15 +152,29 @@ class LeaseBook:
             self._waiting.popleft()
 
     def _wake_at(self, moment: float, action: Callable[[], None] | None = None) -> None:
+        self._stop_timer()
+        if moment != float("inf"):
+            self._timer = self._loop.call_at(moment, action or self._dispatch)
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if moment == float("inf") else self._loop.call_at(moment, action or self._dispatch)
+            self._timer = None
+
+    def _give_back_later(self, now: float) -> None:
+        if self._timer is None and not self._has_share:
+            self._wake_at(now + _IDLE_S, self._give_back)
 
     def _give_back(self) -> None:
+        """Give slots back that nobody has wanted lately."""
+        self._timer = None
         self._drop_abandoned()
+        now = self._clock()
         if self._waiting:
             self._dispatch()
-        else:
+        elif self._taken and self._taken[-1] + _IDLE_S > now:
+            self._give_back_later(now)
+        elif not self._has_share:
             self._release(self._slots.give_up())
 
     def _release(self, unused: Mapping[str, int]) -> None:
@@ -176,7 +203,8 @@ class LeaseBook:
         now = self._clock()
         pause_ms = max(0, ceil((self._pause_until - now) * 1_000)) if self._pause_until > now else 0
         in_flight = sum(window.in_use for window in self._windows)
-        request = LeaseRequest(self._holder, self._wanted(now), in_flight, pause_ms, self._model.model_id)
+        count = self._wanted(now)
+        request = LeaseRequest(self._holder, count, in_flight, pause_ms, self._model.model_id, len(self._taken))
         sent = self._asked_at = self._clock()
         try:
             async with asyncio.timeout(_ANSWER_S):
@@ -231,6 +259,7 @@ class LeaseBook:
             self._open_until = float("-inf")
             # Others may not have noticed yet that the registry is back: no worker exceeds its share until they have.
             self._slots.add(lease, now, self._share_spacing if now < self._rejoined_until else 0.0)
+            self._renew_at = self._slots.end - _RENEW_S
 
     async def _without_registry(self, reason: str) -> None:
         now = self._clock()

@@ -12,16 +12,19 @@ from inferlake_registry.domain.leases import (
     LONGEST_PAUSE_SECONDS,
     UNLIMITED_COUNT,
     Clock,
+    Shares,
     Slots,
     change_limit,
     concurrency_share,
     give_back,
     grant,
+    grant_share,
     pause,
     take_returned,
 )
 
 NOW = 1_800_000_000.0
+NONE = Shares()
 
 
 def times(slots: Slots) -> list[float]:
@@ -171,3 +174,83 @@ def test_busy_holders_use_the_whole_limit() -> None:
     inside = [moment for moment in sent if NOW <= moment < NOW + 20]
     assert len(inside) == pytest.approx(10_000, abs=2)
     assert worst_second(inside) <= 501
+
+
+def share(
+    clock: Clock | None = None,
+    *,
+    recent: int = 100,
+    holders: int = 2,
+    others: Shares = NONE,
+    own: Shares = NONE,
+    now: float = NOW,
+) -> Slots | None:
+    return grant_share(clock or Clock(), 1_000.0, recent=recent, holders=holders, others=others, own=own, now=now)
+
+
+def test_a_share_is_half_a_second_at_nine_tenths_of_an_even_part() -> None:
+    assert share() == Slots(NOW, 1 / 450, 225)
+    assert share(holders=4) == Slots(NOW, 1 / 225, 112)
+    assert share(Clock(next_slot=NOW + 0.01)) == Slots(NOW + 0.01, 1 / 450, 225)  # behind what is given out
+    assert share(own=Shares(450, NOW + 0.1)) == Slots(NOW + 0.1, 1 / 450, 225)  # and behind the one before
+
+
+def test_who_is_alone_calls_little_or_much_or_is_held_up_has_no_share() -> None:
+    assert share(holders=1) is None
+    assert share(recent=31) is None
+    assert share(recent=32) is not None
+    assert share(recent=200) is not None  # 400 a second of 500
+    assert share(recent=201) is None
+    assert share(Clock(next_slot=NOW + 0.1)) is None
+    assert share(Clock(paused_until=NOW + 0.1)) is None
+
+
+def test_shares_never_sum_to_more_than_the_limit() -> None:
+    assert share(others=Shares(550, NOW + 0.3)) is not None
+    assert share(others=Shares(551, NOW + 0.3)) is None
+    # A holder has come, and the share of before is larger than its part is now: it runs out first.
+    assert share(holders=3, own=Shares(450, NOW + 0.1)) is None
+    assert share(holders=3, own=Shares(450, NOW)) == Slots(NOW, 1 / 300, 150)
+
+
+def test_the_clock_has_what_the_shares_leave() -> None:
+    clock, slots = grant(Clock(), 1_000.0, wanted=10, holders=3, now=NOW, shares=Shares(900, NOW + 0.4))
+    assert (slots.first, slots.spacing, slots.count) == (NOW, pytest.approx(0.01), 10)
+    assert clock.next_slot == pytest.approx(NOW + 0.1)
+    # Nothing is left, or the limit is lower by now: who asks waits until they end.
+    _, slots = grant(Clock(), 100.0, wanted=10, holders=3, now=NOW, shares=Shares(900, NOW + 0.4))
+    assert (slots.first, slots.spacing) == (NOW + 0.4, 0.01)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_shares_and_slots_together_keep_the_limit(seed: int) -> None:
+    """Twelve holders call, pause and want everything at random; whatever they are granted keeps the limit."""
+    dice = random.Random(seed)
+    limit, clock, sent, shared = 1_000.0, Clock(), list[float](), 0
+    shares = dict.fromkeys(range(12), Shares())
+    last = dict.fromkeys(range(12), 0.0)
+    due = [(NOW + dice.random(), holder) for holder in range(12)]
+    heapq.heapify(due)
+    while due[0][0] < NOW + 30:
+        now, holder = heapq.heappop(due)
+        live = {other: each for other, each in shares.items() if each.until > now}
+        calling = sum(end >= now - 0.5 for other, end in last.items() if other != holder)
+        own = live.pop(holder, Shares())
+        others = sum(live.values(), Shares())
+        recent = dice.choice([0, 40, 60, 300]) if dice.random() < 0.2 else 40
+        slots = grant_share(clock, limit, recent=recent, holders=calling + 1, others=others, own=own, now=now)
+        if slots is not None:
+            shares[holder] = Shares(1 / slots.spacing, slots.end)
+            shared += 1
+        else:
+            wanted = 400 if recent == 300 else 5
+            clock, slots = grant(clock, limit, wanted=wanted, holders=12, now=now, shares=others + own)
+        sent += times(slots)
+        last[holder] = slots.end
+        idle = dice.random() * (3.0 if dice.random() < 0.05 else 0.02)
+        heapq.heappush(
+            due, (max(now, slots.end - 0.1 if shares[holder].until == slots.end else slots.end) + idle, holder)
+        )
+    assert shared > 100
+    assert len(sent) > 10_000
+    assert worst_second(sent) <= 1_000 + 12  # each of several evenly spaced runs may have one at both ends

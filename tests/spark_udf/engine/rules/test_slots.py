@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from inferlake.worker.slots import Slots, useful_beside_others
 from inferlake_registry.contract.leases import Lease
 
@@ -41,6 +43,32 @@ def test_what_is_not_used_is_given_back_by_lease() -> None:
         assert slots.take(moment)
     assert slots.give_up() == {"a": 2, "b": 4}
     assert len(slots) == 0
+
+
+def test_of_two_runs_the_earlier_slot_is_used_first() -> None:
+    slots = Slots()
+    slots.add(lease(3, 0, 100, "a"), now=0.0)
+    slots.add(lease(2, 50, 100, "b"), now=0.0)
+    moments = [tick / 100 for tick in range(100) if slots.take(tick / 100)]
+    assert moments == [0.0, 0.05, 0.1, 0.15, 0.2]
+    assert slots.end == float("-inf")
+
+
+def test_slots_of_a_share_are_not_given_back() -> None:
+    slots = Slots()
+    slots.add(replace(lease(5, 0, 10), share=True), now=0.0)
+    assert not slots.made_up
+    assert len(slots) == 5
+    assert slots.give_up() == {}
+    assert len(slots) == 0
+
+
+def test_slots_that_must_be_further_apart_are_some_of_the_leases_own() -> None:
+    slots = Slots()
+    slots.add(lease(1, 0, 50, "a"), now=0.0)
+    slots.add(lease(10, 0, 50, "b"), now=0.0, at_least=0.12)
+    moments = [tick / 100 for tick in range(100) if slots.take(tick / 100)]
+    assert moments == [0.0, 0.15, 0.3, 0.45]
 
 
 def test_made_up_slots_follow_those_in_hand_at_the_shares_spacing() -> None:
