@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
@@ -13,6 +12,7 @@ from pyspark.sql.types import StructField, StructType
 from inferlake.errors import RunDiffers
 from inferlake.routing.columns import input_names, storable
 from inferlake.routing.layout import ACCEPTED, REJECTED, REJECTED_DDL, RunPlace, outcome_folder, quoted
+from inferlake.routing.small_files import read_text, write_text
 from inferlake.schema import Schema
 from inferlake_registry.contract.runs import RunReport
 from inferlake_registry.contract.wire import decode, encode
@@ -72,31 +72,24 @@ class Marker:
 
 def read_marker(spark: SparkSession, place: RunPlace) -> Marker | None:
     """Return the marker of a run that is done, else None."""
-    try:
-        # Twice the same: in a single path Spark looks for a streaming sink's log, and logs a trace if it is not there.
-        rows = spark.read.option("wholetext", True).text([place.marker, place.marker]).collect()
-    except AnalysisException as error:
-        if error.getCondition() == "PATH_NOT_FOUND":
-            return None
-        raise
-    if not rows:
-        return None  # a driver died while it wrote the marker
-    document = json.loads(rows[0][0])
+    text = read_text(spark, place.marker)
+    if text is None:
+        return None  # or a driver died while it wrote the marker
+    document = json.loads(text)
     return Marker(
         decode(RunReport, document["report"]), document["column"], document["schema_hash"], document["columns"]
     )
 
 
 def write_marker(spark: SparkSession, place: RunPlace, marker: Marker) -> None:
-    """Write the marker; Spark's commit puts it there whole or not at all."""
+    """Write the marker."""
     document = {
         "report": encode(marker.report),
         "column": marker.column,
         "schema_hash": marker.schema_hash,
         "columns": marker.columns,
     }
-    text = json.dumps(document, ensure_ascii=False)
-    spark.range(1, numPartitions=1).select(sf.lit(text)).write.mode("overwrite").text(place.marker)
+    write_text(spark, place.marker, json.dumps(document, ensure_ascii=False))
 
 
 def _literal(text: str) -> str:

@@ -16,6 +16,7 @@ from inferlake.errors import TableDiffers
 from inferlake.routing.columns import input_names
 from inferlake.routing.layout import ACCEPTED, REJECTED, REJECTED_DDL, outcome_folder, quoted
 from inferlake.routing.marker import Marker
+from inferlake.routing.small_files import make_folder
 
 
 def show_rejected(spark: SparkSession, table: Sequence[str], base: str, marker: Marker) -> None:
@@ -58,7 +59,7 @@ def _create(spark: SparkSession, table: Sequence[str], ddl: str, location: str) 
     if spark.catalog.tableExists(quoted(table)):
         return
     # Spark logs a stack trace each time it reads a table whose own folder is not there.
-    spark.createDataFrame([], "value string").write.mode("ignore").text(location)
+    make_folder(spark, location)
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS {quoted(table)} ({ddl}, run_id STRING) USING parquet PARTITIONED BY (run_id) "
         f"LOCATION {_literal(location)}"
