@@ -10,16 +10,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import jsonschema
-import jsonschema.protocols
-import jsonschema.validators
 import jsonschema_rs
-import referencing
 
 from inferlake.errors import InvalidSchema
 from inferlake_sql.errors import JsonValue
+
+if TYPE_CHECKING:
+    import jsonschema.protocols
+
+# jsonschema is imported where it is used: a worker needs it when an answer is wrong, and starts 40 ms sooner without.
 
 SchemaLike: TypeAlias = "str | bool | Mapping[str, Any]"
 
@@ -43,6 +44,9 @@ class Schema:
 
 def check_schema(schema: SchemaLike) -> Schema:
     """Return the schema, or raise InvalidSchema: no JSON, no JSON Schema, or a reference to somewhere else."""
+    import jsonschema
+    import jsonschema.validators
+
     document = _document(schema)
     if not isinstance(document, bool | dict):
         raise InvalidSchema("a schema is a JSON object, or true or false")
@@ -72,6 +76,9 @@ def fast_validator(text: str) -> jsonschema_rs.Validator:
 @lru_cache(maxsize=64)
 def explaining_validator(text: str) -> jsonschema.protocols.Validator:
     """Return the validator that explains the rows that failed."""
+    import jsonschema.validators
+    import referencing
+
     document = json.loads(text)
     # The stubs that type checkers bring know no schema but an object; true and false are schemas as well.
     kind: Any = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)

@@ -1,7 +1,9 @@
 """The one frame that a run evaluates and writes: every row of the input with its outcome and what is kept of it.
 
 An accepted row keeps the input's columns, a rejected one the columns of the rejected table. Both are columns of the
-same files; those of the other outcome are null and take no room.
+same files; those of the other outcome are null and take no room. Answers that are structs are there for both: a run's
+figures are those of all calls, and they are observed here, where nothing comes behind but the files. (Observed any
+earlier they split the code that Spark generates in two: half a second of CPU for 100,000 rows.)
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ def written_frame(rows: Judged, schema: StructType, job: Job, stored: Mapping[st
     columns = []
     for name, value in accepted.items():
         other = rejected.pop(name.casefold(), None)  # a name that both outcomes have is one column of the files
-        kept = sf.when(valid, value)
+        kept = value if job.is_struct and name == stored[job.column] else sf.when(valid, value)
         columns.append((kept if other is None else kept.otherwise(other)).alias(name))
     columns += [sf.when(~valid, value).alias(name) for name, value in rejected.items()]
     outcome = sf.when(valid, sf.lit(ACCEPTED)).otherwise(sf.lit(REJECTED)).alias(OUTCOME)

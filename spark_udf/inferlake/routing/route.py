@@ -5,12 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Final
 
 from pyspark.sql import DataFrame, Observation, Row, SparkSession
+from pyspark.sql import functions as sf
 
 from inferlake.calling import ROUTING_PROPERTY
 from inferlake.connection import Connection, current, log
@@ -124,10 +125,9 @@ def _carry_out(connection: Connection, df: DataFrame, job: Job, place: RunPlace,
     began = monotonic()
     attempt = place.attempt(uuid.uuid4().hex)
     stored = input_names(df.schema)
-    rows = judged(df, job)
     observed = Observation()
-    counted = rows.frame.observe(observed, *observed_figures(rows.answer if job.is_struct else None))
-    written = written_frame(replace(rows, frame=counted), df.schema, job, stored)
+    figures_of = sf.col(quoted([stored[job.column]])) if job.is_struct else None
+    written = written_frame(judged(df, job), df.schema, job, stored).observe(observed, *observed_figures(figures_of))
     spark = df.sparkSession
     # However many calls fail, a routed job goes on, and each row has its reason. In Connect max_error_ratio decides.
     with _writing_as_they_come(spark), told_to_tasks(spark, ROUTING_PROPERTY):

@@ -44,7 +44,7 @@ http {
   proxy_temp_path FOLDER/proxy; fastcgi_temp_path FOLDER/fastcgi;
   uwsgi_temp_path FOLDER/uwsgi; scgi_temp_path FOLDER/scgi;
   lua_shared_dict served 32m;
-  # Not in Lua: it keeps each text once, and bodies that differ in a digit or two collide in its table (half of the CPU).
+  # Not in Lua: it keeps each text once, and bodies that differ in a digit collide in its table (half of the CPU).
   map $request_body $odd { default 0; "~odd" 1; }
   server {
     listen 127.0.0.1:PORT backlog=4096;
