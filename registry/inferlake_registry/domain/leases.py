@@ -98,13 +98,15 @@ def grant(
 
 
 def grant_share(
-    clock: Clock, qps_limit: float, *, recent: int, holders: int, others: Shares, own: Shares, now: float
+    clock: Clock, qps_limit: float | None, *, recent: int, holders: int, others: Shares, own: Shares, now: float
 ) -> Slots | None:
     """Return half a second's slots at the asker's share, or None when it is to take slots of the clock.
 
     ``recent`` calls of the asker were in the last half second, ``holders`` that call now count it, ``others`` are
     the shares of the other ones, ``own`` is its own until then. A lone holder has the clock for itself.
     """
+    if qps_limit is None:
+        return None
     part = qps_limit / max(1, holders)
     rate = SHARE_OF_PART * part
     if holders < 2 or recent < SHARE_LEAST_CALLS or recent > SHARE_USE * part * WINDOW_SECONDS:

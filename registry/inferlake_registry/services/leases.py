@@ -29,23 +29,21 @@ def take(session: Session, name: str, request: LeaseRequest, now: datetime) -> L
     known = ledger.holders(request.holder, at)
     holders = known.others + 1
     clock = rules.pause(limited.clock or rules.Clock(), request.pause_ms, at)
-    share = None
-    if settings.qps_limit is not None:
-        share = rules.grant_share(
-            clock,
-            settings.qps_limit,
-            recent=request.recent,
-            holders=known.calling + 1,
-            others=known.shares,
-            own=known.own,
-            now=at,
-        )
-    lease_id = new_id()
-    if share is not None:
-        slots, own = share, rules.Shares(1.0 / share.spacing, share.end)
-    else:
-        clock, slots, own = *_slots(ledger, clock, settings.qps_limit, request.count, known, at), known.own
+    share = rules.grant_share(
+        clock,
+        settings.qps_limit,
+        recent=request.recent,
+        holders=known.calling + 1,
+        others=known.shares,
+        own=known.own,
+        now=at,
+    )
+    lease_id, own = new_id(), known.own
+    if share is None:
+        clock, slots = _slots(ledger, clock, settings.qps_limit, request.count, known, at)
         ledger.add(lease_id, slots, request.holder)
+    else:
+        slots, own = share, rules.Shares(1.0 / share.spacing, share.end)
     if clock != limited.clock:
         ledger.set_clock(clock)
     ledger.set_holder(request.holder, request.in_flight, slots.expires + rules.HOLDER_SECONDS, own)
