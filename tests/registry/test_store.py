@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect, select, text
+from sqlalchemy import create_engine, inspect, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError, StatementError
 from sqlalchemy.orm.exc import StaleDataError
 
 from inferlake_registry.contract.problems import BadSetting
-from inferlake_registry.store.database import Database, open_database, upgrade
+from inferlake_registry.store.database import Database, _prepare_sqlite, open_database, upgrade
 from inferlake_registry.store.schema import LeaderLease, Model, Table
 
 NOW = datetime(2026, 11, 30, 12, 0, 0, 123456, tzinfo=UTC)
@@ -71,6 +71,29 @@ def test_two_processes_may_open_a_new_database_at_once(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+    assert failures == []
+
+
+def test_connections_that_are_the_first_at_the_same_moment_wait_for_each_other(tmp_path: Path) -> None:
+    barrier, failures = threading.Barrier(6), list[BaseException]()
+
+    def connect(round_: int) -> None:
+        engine = create_engine(f"sqlite:///{tmp_path / f'{round_}.db'}")
+        _prepare_sqlite(engine)
+        barrier.wait()
+        try:
+            with engine.connect() as connection:
+                assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == "wal"
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the test shows it
+            failures.append(error)
+        engine.dispose()
+
+    for round_ in range(100):  # in one of about eighty SQLite does not wait by itself
+        threads = [threading.Thread(target=connect, args=(round_,)) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     assert failures == []
 
 

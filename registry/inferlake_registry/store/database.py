@@ -13,6 +13,7 @@ from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.orm import Session
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from inferlake_registry.contract.problems import BadSetting
 
@@ -78,13 +79,29 @@ def _prepare_sqlite(engine: Engine) -> None:
     def connected(connection: sqlite3.Connection, _: object) -> None:
         # The driver's own transaction handling would begin transactions behind our back.
         connection.isolation_level = None
-        for pragma in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = NORMAL", f"busy_timeout = {_BUSY_MS}"):
+        _write_ahead(connection)
+        for pragma in ("foreign_keys = ON", "synchronous = NORMAL", f"busy_timeout = {_BUSY_MS}"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
         writes = connection.get_execution_options().get("inferlake_write", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _is_busy(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.Error) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+
+
+@retry(
+    retry=retry_if_exception(_is_busy),
+    wait=wait_fixed(0.02),
+    stop=stop_after_delay(_BUSY_MS / 1000),
+    reraise=True,
+)
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Log writes ahead. Where others open a new database at the same moment SQLite fails at once: we have to wait."""
+    connection.execute("PRAGMA journal_mode = WAL")
 
 
 def upgrade(engine: Engine) -> None:
