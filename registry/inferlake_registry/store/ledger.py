@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Float, String, and_, bindparam, delete, func, insert, not_, or_, select, update
+from sqlalchemy import BindParameter, Float, String, and_, bindparam, delete, func, insert, not_, or_, select, update
 from sqlalchemy.orm import Session
 
 from inferlake_registry.domain.leases import GRACE_SECONDS, HOLDER_SECONDS, WINDOW_SECONDS, Clock, Shares, Slots
@@ -67,24 +67,16 @@ _COUNT_HOLDERS: Final = select(
 _FORGET_HOLDERS: Final = delete(LeaseHolder).where(
     LeaseHolder.model_id == _MODEL, LeaseHolder.until < _NOW, LeaseHolder.holder != _HOLDER
 )
+_HOLDING: Final[Mapping[str, BindParameter[object]]] = {
+    "in_flight": bindparam("busy"),
+    "until": bindparam("ends"),
+    "share": bindparam("rate"),
+    "share_until": bindparam("rate_ends"),
+}
 _SET_HOLDER: Final = (
-    update(LeaseHolder)
-    .where(LeaseHolder.model_id == _MODEL, LeaseHolder.holder == _HOLDER)
-    .values(
-        in_flight=bindparam("busy"),
-        until=bindparam("ends"),
-        share=bindparam("rate"),
-        share_until=bindparam("rate_ends"),
-    )
+    update(LeaseHolder).where(LeaseHolder.model_id == _MODEL, LeaseHolder.holder == _HOLDER).values(**_HOLDING)
 )
-_ADD_HOLDER: Final = insert(LeaseHolder).values(
-    model_id=_MODEL,
-    holder=_HOLDER,
-    in_flight=bindparam("busy"),
-    until=bindparam("ends"),
-    share=bindparam("rate"),
-    share_until=bindparam("rate_ends"),
-)
+_ADD_HOLDER: Final = insert(LeaseHolder).values(model_id=_MODEL, holder=_HOLDER, **_HOLDING)
 _RETURNED: Final = (
     select(*_SLOTS).where(LeaseRow.model_id == _MODEL, LeaseRow.holder == _FREE).order_by(LeaseRow.first_slot)
 )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
+from operator import attrgetter
 from typing import Final
 
 from inferlake_registry.contract.leases import Lease
@@ -98,7 +99,7 @@ class Slots:
             runs = self._runs = [run for run in runs if run.left]
         if not runs:
             return False
-        run = runs[0] if len(runs) == 1 else min(runs, key=_next_at)
+        run = runs[0] if len(runs) == 1 else min(runs, key=attrgetter("next_at"))
         if run.next_at > now + _EARLY_S:
             return False
         run.gone += 1
@@ -114,10 +115,6 @@ class Slots:
                 unused[run.lease_id] += run.left
         self._runs.clear()
         return unused
-
-
-def _next_at(run: _Run) -> float:
-    return run.next_at
 
 
 def useful_beside_others(waiting: int, recent: int, of_limit: float) -> int:
